@@ -1,0 +1,1 @@
+"""What drives an agent process; one pure module an engine."""

@@ -1,0 +1,1 @@
+"""What thinks inside a hollow agent; one module a mind."""

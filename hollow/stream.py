@@ -1,0 +1,77 @@
+"""The agent's voice: one JSON object a line on stdout, flushed at once."""
+
+from __future__ import annotations
+
+import json
+from typing import IO, TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from hollow.mind import Answer
+
+
+class Talk:
+    """Writes the events of one cycle (``system/init``, ``assistant``, ``user``, ``system/hollow``, ``result``).
+
+    *out* is a binary stream, *session_id* stands in every event, *model* names who speaks. The shapes are those that
+    the supervisor's ``claude`` dialect reads too, so one decoder serves both (design, section 9).
+    """
+
+    def __init__(self, out: IO[bytes], *, session_id: str, model: str) -> None:
+        self._out = out
+        self._session_id = session_id
+        self._model = model
+        self._calls = 0
+
+    def _write(self, event: Mapping[str, Any]) -> None:
+        line = json.dumps({**event, "session_id": self._session_id}, ensure_ascii=False)
+        # A lone surrogate (an undecodable file name) is not encodable; a replaced character beats a lost event.
+        self._out.write(line.encode("utf-8", "backslashreplace") + b"\n")
+        self._out.flush()
+
+    def init(self, **facts: Any) -> None:
+        """Say who speaks, where and with which tools; the first event of a cycle."""
+        self._write({"type": "system", "subtype": "init", "model": self._model, **facts})
+
+    def say(self, text: str, usage: Mapping[str, int] | None = None) -> None:
+        """Say *text* as the agent."""
+        self._assistant({"type": "text", "text": text}, usage)
+
+    def call(self, name: str, arguments: Mapping[str, Any], usage: Mapping[str, int] | None = None) -> str:
+        """Announce a tool call; returns the id that :meth:`outcome` refers to."""
+        self._calls += 1
+        call_id = f"call_{self._calls}"
+        self._assistant({"type": "tool_use", "id": call_id, "name": name, "input": dict(arguments)}, usage)
+        return call_id
+
+    def outcome(self, call_id: str, content: str, *, is_error: bool = False) -> None:
+        """Say what the tool call *call_id* gave."""
+        block = {"type": "tool_result", "tool_use_id": call_id, "content": content, "is_error": is_error}
+        self._write({"type": "user", "message": {"role": "user", "content": [block]}})
+
+    def fact(self, kind: str, **facts: Any) -> None:
+        """Say a typed fact about the agent's own state (``system/hollow``); the supervisor copies it to the ledger."""
+        self._write({"type": "system", "subtype": "hollow", "kind": kind, **facts})
+
+    def result(self, answer: Answer, duration_ms: int) -> None:
+        """Say how the cycle ended; the last event."""
+        usage = {"input_tokens": answer.usage.input_tokens, "output_tokens": answer.usage.output_tokens}
+        self._write(
+            {
+                "type": "result",
+                "subtype": answer.subtype,
+                "is_error": answer.is_error,
+                "result": answer.text,
+                "num_turns": answer.turns,
+                "duration_ms": duration_ms,
+                "total_cost_usd": 0,
+                "usage": usage,
+            }
+        )
+
+    def _assistant(self, block: Mapping[str, Any], usage: Mapping[str, int] | None) -> None:
+        message: dict[str, Any] = {"role": "assistant", "model": self._model, "content": [block]}
+        if usage is not None:
+            message["usage"] = dict(usage)
+        self._write({"type": "assistant", "message": message})
