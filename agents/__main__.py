@@ -1,0 +1,50 @@
+"""The way in: the lean answer where there is one, else the full command line, with the environment repaired at need."""
+
+import os
+import sys
+
+_HOME = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # noqa: PTH100, PTH120 - pathlib costs 10 ms
+# A broken environment is mended once and tried again once.
+_MENDED = "AGENT_BOX_MENDED"
+
+
+def main() -> None:
+    """Run the command line of this process and exit with its code."""
+    if _HOME not in sys.path:
+        # Isolated Python adds no folder of its own: neither the script's nor the operator's current one.
+        sys.path.insert(0, _HOME)
+    from agents import lean
+
+    code = lean.main(sys.argv[1:])
+    sys.exit(_full() if code is None else code)
+
+
+def _full() -> int:
+    if sys.flags.no_site:
+        # The launcher starts Python without site packages, which the lean way does not need.
+        import site
+
+        site.main()
+    try:
+        from agents.cli import run
+    except ImportError as why:
+        return _mend(why)
+    return run(sys.argv[1:])
+
+
+def _mend(why: ImportError) -> int:
+    """A package is missing: build the environment of the launcher anew; a wheel's is its installer's business."""
+    launched = sys.flags.no_site and (why.name or "").partition(".")[0] not in {"agents", "hollow"}
+    if not launched or _MENDED in os.environ:
+        print(f"agent: {why}\n  Type: pip install --force-reinstall agent-box", file=sys.stderr)
+        return 4
+    from agents import bootstrap
+
+    code = bootstrap.main(["--force", _HOME])
+    if code == 0:
+        os.execve(sys.executable, [sys.executable, "-IS", __file__, *sys.argv[1:]], {**os.environ, _MENDED: "1"})  # noqa: S606
+    return code
+
+
+if __name__ == "__main__":
+    main()

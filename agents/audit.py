@@ -1,0 +1,96 @@
+"""`agent verify`: whether the ledger is what was written, and every sealed file still the one that was sealed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from agents import files, journal, ledger, settle
+from agents.ledger import Flaw
+from agents.model import Status
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from agents.context import Context
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """What an audit found."""
+
+    entries: int
+    runs: int
+    """Runs whose seals were checked."""
+    flaws: tuple[Flaw, ...]
+    torn: int
+    """Bytes of a torn last line: a write that was cut off, set aside by the next append."""
+
+
+def audit(context: Context, only: str | None = None) -> Audit:
+    """Check chain, anchors and seals; *only* names the one run whose seal is to be looked at.
+
+    Runs under the ledger's lock, so that an append in between is not taken for a flaw.
+    """
+    if not context.layout.ledger.exists() and not context.journal.anchors():
+        return Audit(0, 0, (), 0)
+    context.store.prepare()
+    # Looked at before the ledger is read: a box made in between is then not taken for a forged one.
+    names, active = context.store.names(), set(context.store.active().values())
+    with files.Lock(context.layout.ledger_lock):
+        lines, torn = context.journal.lines(), context.journal.torn()
+        anchors = context.journal.anchors()
+    flaw, _, entries = ledger.check(lines)
+    flaws = [flaw] if flaw else []
+    if not flaw:
+        flaws += [found for where, head in anchors.items() if (found := ledger.compare(head, lines, where))]
+    sealed = _seals(entries)
+    wanted = {run: seal for run, seal in sealed.items() if only in {None, run} and run not in active}
+    flaws += [found for run, seal in wanted.items() for found in _check_seal(context, run, *seal)]
+    flaws += _check_states(context, entries, set(names) - active) if only is None else []
+    return Audit(len(lines), len(wanted), tuple(flaws), torn)
+
+
+def _seals(entries: Iterable[Mapping[str, Any]]) -> dict[str, tuple[int, Mapping[str, str]]]:
+    """The last seal of every run with the line it stands on; none for a run that was resumed since or collected."""
+    seals: dict[str, tuple[int, Mapping[str, str]]] = {}
+    for entry in entries:
+        run, sealed = entry.get("run"), journal.evidence(entry)
+        if not isinstance(run, str):
+            continue
+        if sealed:
+            seals[run] = (entry["seq"], sealed)
+        elif entry.get("event") in {"run.collected", "run.resumed", "run.started"}:
+            seals.pop(run, None)
+    return seals
+
+
+def _check_seal(context: Context, run: str, line: int, sealed: Mapping[str, str]) -> Iterable[Flaw]:
+    box = context.store.box(run)
+    if not box.path.is_dir():
+        yield Flaw(line, "evidence", f"The box of {run} is gone.")
+        return
+    for name, digest in sealed.items():
+        now = settle.hash_file(box, name)
+        if now != digest:
+            yield Flaw(line, "evidence", f"{run}/{name} {'is gone' if now is None else 'is not what was sealed'}.")
+
+
+def _check_states(context: Context, entries: Iterable[Mapping[str, Any]], names: set[str]) -> Iterable[Flaw]:
+    """A box that claims an end the ledger does not know was not made by the supervisor (M05)."""
+    last: dict[str, str] = {}
+    for entry in entries:
+        facts = entry.get("facts")
+        if isinstance(entry.get("run"), str) and isinstance(facts, dict) and facts.get("status"):
+            last[entry["run"]] = str(facts["status"])
+    yield from (Flaw(0, "evidence", f"The box {name} is not in the ledger.") for name in sorted(names - last.keys()))
+    for name, status in last.items():
+        state = _status(context, name) if name in names else None
+        if state and state != status and Status.ACTIVE not in {state, status}:
+            yield Flaw(0, "evidence", f"The state of {name} says {state}, the ledger says {status}.")
+
+
+def _status(context: Context, name: str) -> str | None:
+    if not context.store.box(name).state.exists():
+        return None
+    return str(context.store.load(name).status)

@@ -1,0 +1,93 @@
+"""The command line: Typer's application and the one boundary where errors become sentences and exit codes."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Final
+
+import typer
+
+from agents.errors import BoxError
+from agents.verbs import boxes, runs, upkeep
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+USAGE: Final = 2
+INTERRUPTED: Final = 2
+INTERNAL: Final = 4
+
+EPILOG: Final = (
+    "Exit codes: 0 done, 2 your request (or you stopped it), 3 the agent, 4 the machine, 5 tampering. "
+    "Every command has --help with an example."
+)
+
+# Markup off: help is read in pipes too, and rich would cost a third of the start-up.
+app = typer.Typer(
+    name="agent",
+    help="Put coding agents to work on a git repository without watching or trusting them.",
+    epilog=EPILOG,
+    rich_markup_mode=None,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+runs.register(app)
+boxes.register(app)
+upkeep.register(app)
+
+
+@app.callback()
+def _root() -> None:
+    """Put coding agents to work on a git repository without watching or trusting them."""
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run the command line *arguments*; returns the exit code. No exception leaves it."""
+    try:
+        result = app(list(arguments), prog_name="agent", standalone_mode=False)
+        sys.stdout.flush()
+    except BoxError as why:
+        return _explain(why.message, why.hint, why.code)
+    except KeyboardInterrupt:
+        return _explain("Interrupted.", "", INTERRUPTED)
+    except BrokenPipeError:
+        # The reader has had enough (`agent list | head`); nothing must be written to it at exit either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Exception as why:  # noqa: BLE001 - no traceback reaches an operator
+        return _usage(why)
+    return result if isinstance(result, int) else 0
+
+
+def _usage(why: Exception) -> int:
+    """A mistake in the command line (Typer's own exceptions), or a fault of this program."""
+    if type(why).__name__ == "Abort":
+        return _explain("Interrupted.", "", INTERRUPTED)
+    if hasattr(why, "format_message"):
+        path = getattr(getattr(why, "ctx", None), "command_path", "agent")
+        return _explain(why.format_message(), f"Type: ./{path} --help", USAGE)
+    if isinstance(why, OSError):
+        return _explain(f"{why.strerror or why}: {why.filename or ''}".rstrip(": "), "Type: ./agent doctor", INTERNAL)
+    return _explain(f"Agent Box itself failed: {type(why).__name__}: {why}", _keep_traceback(why), INTERNAL)
+
+
+def _keep_traceback(why: Exception) -> str:
+    """Keep the traceback where a bug report can be made of it; returns the hint that says where."""
+    import tempfile
+    import traceback
+
+    with tempfile.NamedTemporaryFile("w", prefix="agent-box-", suffix=".txt", delete=False, encoding="utf-8") as file:
+        traceback.print_exception(why, file=file)
+    return f"The details are in {file.name}; please report them."
+
+
+def _explain(message: str, hint: str, code: int) -> int:
+    from agents.redact import visible
+
+    print(f"agent: {visible(message)}", file=sys.stderr)
+    if hint:
+        print(f"  {visible(hint)}", file=sys.stderr)
+    return code

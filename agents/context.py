@@ -1,0 +1,102 @@
+"""Everything a verb works with in one repository: where it is, its settings, store and ledger, clock and voice."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from agents import config, files, git
+from agents.errors import HostError, OperatorError
+from agents.journal import Journal, state_home
+from agents.layout import EXCLUDED, Layout
+from agents.store import Store
+from agents.times import Clock
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from agents.config import Config
+    from agents.git import Repository
+
+HOME = Path(__file__).resolve().parent.parent
+"""Folder that holds the packages of Agent Box."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """What every verb gets; tests build their own with another clock, environment and voice."""
+
+    repo: Repository
+    layout: Layout
+    store: Store
+    journal: Journal
+    config: Config
+    clock: Clock
+    environ: Mapping[str, str]
+    say: Callable[[str], None]
+    """Says one line to the operator while work goes on."""
+    token: Callable[[], str] = lambda: secrets.token_hex(32)
+
+    def head(self) -> str:
+        """The commit at HEAD; raises OperatorError before the first one."""
+        if self.repo.head is None:
+            raise OperatorError("This repository has no commit yet.", "Type: git add -A && git commit -m start")
+        return self.repo.head
+
+
+def open_context(
+    cwd: Path,
+    *,
+    flags: Mapping[str, Any] | None = None,
+    environ: Mapping[str, str] | None = None,
+    clock: Clock | None = None,
+    say: Callable[[str], None] | None = None,
+) -> Context:
+    """The context of the repository around *cwd*; raises OperatorError outside one. Nothing is written."""
+    environ = os.environ if environ is None else environ
+    clock = clock or Clock()
+    repo = git.locate(cwd)
+    layout = Layout(repo.root)
+    return Context(
+        repo=repo,
+        layout=layout,
+        store=Store(layout),
+        journal=Journal(layout, repo, clock, state_home(environ)),
+        config=config.resolve(flags or {}, environ, _settings(repo.root)),
+        clock=clock,
+        environ=environ,
+        say=say or _to_stderr,
+    )
+
+
+def _settings(root: Path) -> str | None:
+    path = root / "agent.yaml"
+    try:
+        return path.read_text("utf-8")
+    except FileNotFoundError:
+        return None
+    except UnicodeDecodeError as why:
+        raise OperatorError("agent.yaml is not UTF-8 text.", "Save it as UTF-8.") from why
+    except OSError as why:
+        raise OperatorError(f"agent.yaml cannot be read: {why.strerror}.", "Type: ls -l agent.yaml") from why
+
+
+def _to_stderr(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def prepare(context: Context) -> None:
+    """Make the data folder and keep it out of git's sight; raises HostError where the disk says no."""
+    context.store.prepare()
+    if os.statvfs(context.layout.data).f_bavail * os.statvfs(context.layout.data).f_frsize < _RESERVE:
+        raise HostError("The disk is nearly full.", "Free some space; `./agent gc` removes old runs.")
+    with files.reported("keep .agents out of git's sight"), files.Lock(context.layout.repo_lock):
+        git.exclude(context.repo, EXCLUDED)
+
+
+_RESERVE = 16 * 1024 * 1024
+"""Bytes below which no run is started: its end could not be recorded."""

@@ -1,0 +1,98 @@
+"""Stop a living run from another terminal, and start one that outlives this one."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from agents import procs
+from agents.errors import HostError, OperatorError
+from agents.model import Status
+from agents.sweep import sweep
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from agents.context import Context
+    from agents.model import RunState
+
+REPORT: Final = "AGENT_BOX_REPORT_FD"
+"""Environment variable by which a detached supervisor knows where to say its run's name."""
+_POLL: Final = 0.05
+_PATIENCE: Final = 20.0
+
+
+def stop(context: Context, target: str) -> RunState:
+    """End the run *target* as Ctrl-C in its own terminal would, and wait for it; returns its state.
+
+    Raises OperatorError where it is not running, HostError where its supervisor does not act in time.
+    """
+    name = context.store.resolve(target)
+    state = context.store.load(name)
+    if state.status not in {Status.ACTIVE, Status.STALLED}:
+        raise OperatorError(f"Run {_id(name)} is not running: it is {state.status}.", "Type: ./agent list")
+    sent = state.supervisor_pid is not None and procs.interrupt(state.supervisor_pid, state.supervisor_start)
+    deadline = time.monotonic() + context.config.grace + _PATIENCE
+    while sent and time.monotonic() < deadline:
+        state = context.store.load(name)
+        if state.status not in {Status.ACTIVE, Status.STALLED} and name not in context.store.active().values():
+            return state
+        time.sleep(_POLL)
+    sweep(context)
+    state = context.store.load(name)
+    if state.status in {Status.ACTIVE, Status.STALLED}:
+        raise HostError(f"The supervisor of {_id(name)} does not act.", f"Type: kill -9 {state.supervisor_pid}")
+    return state
+
+
+def _id(name: str) -> str:
+    return name.rpartition("__")[2]
+
+
+def detach(arguments: Sequence[str]) -> str:
+    """Start the command line *arguments* as a supervisor of its own session; returns the name of its run.
+
+    Raises what it said, with its exit code, where it did not come as far as a box.
+    """
+    read, write = os.pipe()
+    with tempfile.TemporaryFile() as words, os.fdopen(read, "rb") as report:
+        program = [sys.executable, *_isolation(), str(Path(__file__).with_name("__main__.py")), *arguments]
+        process = subprocess.Popen(
+            program, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=words, pass_fds=[write],
+            start_new_session=True, env={**os.environ, REPORT: str(write)},
+        )  # fmt: skip
+        os.close(write)
+        name = report.readline().decode().strip()
+        if name:
+            # It goes on without us: its end is recorded by itself, not by this object.
+            process.returncode = 0
+            return name
+        process.wait()
+        words.seek(0)
+        raise Refused(words.read().decode("utf-8", "replace"), process.returncode)
+
+
+def _isolation() -> tuple[str, ...]:
+    return ("-IS",) if sys.flags.no_site else ()
+
+
+class Refused(Exception):  # noqa: N818 - it names what happened to the request
+    """A detached supervisor refused: its own words and exit code."""
+
+    def __init__(self, words: str, code: int) -> None:
+        super().__init__(words)
+        self.words = words
+        self.code = code
+
+
+def report_claim(name: str) -> None:
+    """Tell whoever detached this process that the run *name* has its box."""
+    given = os.environ.pop(REPORT, "")
+    if given.isdigit():
+        with os.fdopen(int(given), "wb") as report:
+            report.write(name.encode() + b"\n")

@@ -1,0 +1,54 @@
+"""The built-in engine: hollow in a process of its own."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, Literal
+
+from agents import __version__
+from agents.engines.base import BASE_ENV, Brief, Command
+from agents.engines.stream_json import STREAM_JSON
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+# Settings that hollow's command line takes as options of the same name.
+_OPTIONS: Final = ("num_ctx", "keep_alive", "call_timeout", "max_turns")
+
+
+class Hollow:
+    """``python -m hollow cycle``; the default."""
+
+    name = "hollow"
+    output: Literal["pipe", "spool"] = "pipe"
+    confined = True
+    dialect = STREAM_JSON
+    tools: Mapping[str, str] = MappingProxyType({
+        "Grep": "Grep", "Ls": "Ls", "ReadFile": "ReadFile", "cat": "ReadFile", "GitDiff": "GitDiff",
+    })  # fmt: skip
+    version_argv: tuple[str, ...] = ()
+
+    def command(self, brief: Brief) -> Command:
+        """How to start a cycle for the agent of the run's role, with the mind that was chosen for it."""
+        meta = brief.meta
+        argv = [
+            # -P and -s: neither the repository's own modules nor the user's may stand in for hollow's.
+            brief.python, "-P", "-s", "-m", "hollow", "cycle",
+            "--mind", meta.mind or "reflex", "--run-type", meta.run_type, "--agent", meta.agent or "cedar",
+            "--repo", str(brief.root), "--index", str(brief.index), "--session-id", brief.session_id,
+            "--system-prompt", brief.prompt,
+        ]  # fmt: skip
+        if meta.mind == "ollama" and meta.model:
+            argv += ["--model", meta.model]
+        for name in _OPTIONS:
+            if name in brief.options:
+                argv += [f"--{name.replace('_', '-')}", brief.options[name]]
+        env = {"PYTHONPATH": str(brief.home), "PYTHONUTF8": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+        return Command(
+            argv=tuple(argv), env=env, pass_env=(*BASE_ENV, "OLLAMA_*"), stdin=meta.task.encode("utf-8", "replace")
+        )
+
+    @property
+    def version(self) -> str:
+        """Version of the engine: hollow is released with the box."""
+        return __version__

@@ -1,0 +1,76 @@
+"""The dialect of newline-delimited JSON that Claude Code speaks and hollow follows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Final
+
+from agents.events import Dialect, Event, Fact, Init, Output, Result, Said, ToolCall, ToolResult
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) and value else None
+
+
+def _init(raw: Mapping[str, Any]) -> Event:
+    version = _text(raw.get("claude_code_version")) or _text(raw.get("hollow_version"))
+    return Init(session_id=_text(raw.get("session_id")), model=_text(raw.get("model")), version=version)
+
+
+def _fact(raw: Mapping[str, Any]) -> Event:
+    facts = {key: value for key, value in raw.items() if key not in {"type", "subtype", "kind", "session_id"}}
+    return Fact(kind=str(raw["kind"]), facts=facts)
+
+
+def _assistant(raw: Mapping[str, Any]) -> Event:
+    # One API message comes as one event a block; with several blocks the last one is what happens now.
+    block = raw["message"]["content"][-1]
+    if block["type"] == "tool_use":
+        return ToolCall(name=str(block["name"]), argument=_telling(block.get("input")))
+    return Said(str(block.get("text", "")))
+
+
+def _telling(arguments: object) -> str:
+    values = arguments.values() if isinstance(arguments, Mapping) else ()
+    return next((value for value in values if isinstance(value, str)), "")
+
+
+def _user(raw: Mapping[str, Any]) -> Event:
+    block = raw["message"]["content"][-1]
+    return ToolResult(is_error=block.get("is_error") is True) if block["type"] == "tool_result" else Output("user")
+
+
+def _result(raw: Mapping[str, Any]) -> Event:
+    turns, usage = raw.get("num_turns"), raw.get("usage")
+    cost = raw.get("total_cost_usd")
+    counts = usage.items() if isinstance(usage, Mapping) else ()
+    facts: dict[str, int | float] = {key: value for key, value in counts if isinstance(value, int)}
+    if isinstance(cost, int | float) and cost:
+        facts["total_cost_usd"] = cost
+    return Result(
+        text=_text(raw.get("result")) or "",
+        subtype=_text(raw.get("subtype")) or "success",
+        # An API error comes as subtype "success" with is_error true: both must be clean.
+        is_error=raw.get("is_error") is True or raw.get("subtype") not in {None, "success"},
+        turns=turns if isinstance(turns, int) else None,
+        usage=facts,
+        session_id=_text(raw.get("session_id")),
+    )
+
+
+STREAM_JSON: Final = Dialect(
+    readers=MappingProxyType(
+        {
+            # The seed's own form and the real one (D15, T133).
+            ("init", None): _init,
+            ("system", "init"): _init,
+            ("system", "hollow"): _fact,
+            ("assistant", None): _assistant,
+            ("user", None): _user,
+            ("result", None): _result,
+        }
+    ),
+    # Key order and spacing differ between versions, so the value alone is looked for, never a prefix of the line.
+    markers=(b'"init"', b'"result"', b'"hollow"'),
+)

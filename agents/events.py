@@ -1,0 +1,195 @@
+"""From the agent's bytes to values: `decode` a line, `reduce` what is known; a stranger's output cannot raise."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+# A line above this is kept on disk and counted, never parsed: memory stays bounded (real result lines reach 12 MB).
+PARSE_LIMIT: Final = 16 * 1024 * 1024
+_HEAD: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Init:
+    """The agent says who it is."""
+
+    session_id: str | None = None
+    model: str | None = None
+    version: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """The agent said something for people."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """The agent called a tool."""
+
+    name: str
+    argument: str
+    """The most telling argument, for a status line."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """A tool answered."""
+
+    is_error: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """The agent says that it is done."""
+
+    text: str = ""
+    subtype: str = "success"
+    is_error: bool = False
+    turns: int | None = None
+    usage: Mapping[str, Any] = field(default_factory=dict)
+    session_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """The agent's own state changed (``system/hollow``); copied to the ledger when its kind is known there."""
+
+    kind: str
+    facts: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """A line that is no event of the dialect, or one that needs no interpretation."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Garbage:
+    """A line that could not be read."""
+
+    head: bytes
+    why: str
+
+
+Event = Init | Said | ToolCall | ToolResult | Result | Fact | Output | Garbage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dialect:
+    """How one engine's lines are to be read."""
+
+    readers: Mapping[tuple[str, str | None], Callable[[Mapping[str, Any]], Event]]
+    """(type, subtype) to reader; a subtype of None stands for any."""
+    markers: tuple[bytes, ...]
+    """A line without any of these needs no decoding to know how the run stands; it is counted."""
+
+
+PLAIN: Final = Dialect(readers=MappingProxyType({}), markers=())
+"""The dialect of a program that prints text."""
+
+
+def decode(line: bytes, dialect: Dialect) -> Event:
+    """The event of one *line* (without its newline) in *dialect*; never raises, whatever the bytes are (T135)."""
+    if not dialect.readers:
+        return Output(line.decode("utf-8", "replace"))
+    if len(line) > PARSE_LIMIT:
+        return Garbage(line[:_HEAD], f"line of {len(line)} bytes")
+    try:
+        raw = json.loads(line)
+        kind, subtype = raw["type"], raw.get("subtype")
+        reader = dialect.readers.get((kind, subtype)) or dialect.readers.get((kind, None))
+        return reader(raw) if reader else Output(str(kind))
+    # RecursionError: "[" a hundred thousand times. MemoryError is left alone: it is the machine's.
+    except (ValueError, TypeError, KeyError, AttributeError, IndexError, RecursionError) as why:
+        return Garbage(line[:_HEAD], f"{type(why).__name__}: {why}"[:_HEAD])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """What the stream has told so far."""
+
+    session_id: str | None = None
+    model: str | None = None
+    version: str | None = None
+    result: Result | None = None
+    in_flight: str | None = None
+    """Name of the tool whose answer is awaited: such a silence is not the agent's."""
+    said: str = ""
+    """Last thing worth showing on a status line."""
+    facts: tuple[Fact, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+_MAX_FACTS: Final = 200
+_MAX_NOTES: Final = 20
+
+
+def reduce(seen: Progress, event: Event) -> Progress:
+    """What is known after *event*: the first session id wins (T133), the last result wins."""
+    handler = _REDUCERS.get(type(event))
+    return handler(seen, event) if handler else seen
+
+
+def _init(seen: Progress, event: Init) -> Progress:
+    known = seen.session_id
+    if known and event.session_id and event.session_id != known:
+        seen = _note(seen, f"a second session id was announced and ignored: {event.session_id[:64]}")
+    return dataclasses.replace(
+        seen,
+        session_id=known or event.session_id,
+        model=seen.model or event.model,
+        version=seen.version or event.version,
+    )
+
+
+def _said(seen: Progress, event: Said) -> Progress:
+    return dataclasses.replace(seen, in_flight=None, said=event.text[:_HEAD])
+
+
+def _call(seen: Progress, event: ToolCall) -> Progress:
+    return dataclasses.replace(seen, in_flight=event.name, said=f"{event.name}({event.argument[:80]})")
+
+
+def _answered(seen: Progress, _: ToolResult) -> Progress:
+    return dataclasses.replace(seen, in_flight=None)
+
+
+def _result(seen: Progress, event: Result) -> Progress:
+    known = seen.session_id or event.session_id
+    return dataclasses.replace(seen, result=event, in_flight=None, session_id=known)
+
+
+def _fact(seen: Progress, event: Fact) -> Progress:
+    if len(seen.facts) >= _MAX_FACTS:
+        return seen
+    return dataclasses.replace(seen, facts=(*seen.facts, event))
+
+
+def _note(seen: Progress, text: str) -> Progress:
+    if len(seen.notes) >= _MAX_NOTES or text in seen.notes:
+        return seen
+    return dataclasses.replace(seen, notes=(*seen.notes, text))
+
+
+_REDUCERS: Final[Mapping[type, Callable[[Progress, Any], Progress]]] = MappingProxyType(
+    {
+        Init: _init,
+        Said: _said,
+        ToolCall: _call,
+        ToolResult: _answered,
+        Result: _result,
+        Fact: _fact,
+    }
+)

@@ -1,0 +1,188 @@
+"""The door to the disk: whole-file writes that are old or new, exclusive creation, links swapped at once, locks."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import secrets
+import shutil
+import stat
+from typing import TYPE_CHECKING, Final, Self
+
+from agents.errors import HostError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+DIR_MODE: Final = 0o700
+FILE_MODE: Final = 0o600
+
+
+@contextlib.contextmanager
+def reported(doing: str) -> Iterator[None]:
+    """Turn an OSError into a HostError that says what was being done: *doing* completes “Cannot …”."""
+    try:
+        yield
+    except OSError as why:
+        raise HostError(f"Cannot {doing}: {why.strerror or why}.", _hint(why)) from why
+
+
+def _hint(why: OSError) -> str:
+    hints = {
+        errno.ENOSPC: "Free some disk space; `./agent gc` removes old runs.",
+        errno.EDQUOT: "Free some of your disk quota; `./agent gc` removes old runs.",
+        errno.EACCES: "Check who owns the folder: ls -ld .agents",
+        errno.EPERM: "Check who owns the folder: ls -ld .agents",
+        errno.EROFS: "The file system is mounted read-only.",
+    }
+    return hints.get(why.errno or 0, "")
+
+
+def make_folder(path: Path) -> None:
+    """Create *path* and its parents, private to the user."""
+    path.mkdir(mode=DIR_MODE, parents=True, exist_ok=True)
+
+
+def sync_folder(path: Path) -> None:
+    """Make the names in *path* survive a power cut."""
+    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def write_all(handle: int, data: bytes) -> None:
+    """Write every byte: on a full disk the kernel writes a part and reports no error until the next call."""
+    view = memoryview(data)
+    while view:
+        view = view[os.write(handle, view) :]
+
+
+def write(path: Path, data: bytes, *, durable: bool = True) -> None:
+    """Replace *path* by *data* in one step: a reader, a crash or a full disk finds the old file or the new one.
+
+    *durable* makes it survive a power cut as well; heartbeats do without. Raises OSError, the old file untouched.
+    """
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+    try:
+        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, FILE_MODE)
+        try:
+            write_all(handle, data)
+            if durable:
+                os.fsync(handle)
+        finally:
+            os.close(handle)
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    if durable:
+        sync_folder(path.parent)
+
+
+def create(path: Path, data: bytes) -> bool:
+    """Create *path* with *data* unless it exists; returns whether this call did. Exclusive between processes."""
+    try:
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, FILE_MODE)
+    except FileExistsError:
+        return False
+    try:
+        write_all(handle, data)
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+    return True
+
+
+def read_capped(path: Path, limit: int) -> bytes | None:
+    """At most *limit* bytes of the regular file *path*, or None where there is none.
+
+    Neither a link nor a pipe is opened: what lies in a folder that an agent can write may be either.
+    """
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return None
+    with os.fdopen(handle, "rb") as file:
+        return file.read(limit) if stat.S_ISREG(os.fstat(handle).st_mode) else None
+
+
+def point(link: Path, target: str) -> None:
+    """Make *link* a symbolic link to *target* in one step; raises HostError where something else stands there."""
+    if link.exists() and not link.is_symlink():
+        raise HostError(f"{link.name} in the data folder is not a link.", f"Move it away: mv {link} {link}.old")
+    temporary = link.with_name(f".{link.name}.{secrets.token_hex(4)}.tmp")
+    temporary.symlink_to(target)
+    try:
+        temporary.replace(link)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def remove_tree(path: Path) -> None:
+    """Remove the folder *path* and all in it without following links; what is already gone is fine."""
+    if path.is_symlink():
+        path.unlink(missing_ok=True)
+        return
+    with contextlib.suppress(FileNotFoundError):
+        shutil.rmtree(path)
+
+
+class Lock:
+    """An exclusive lock on a file, held until :meth:`release`, the end of the ``with``, or the end of the process.
+
+    The file is never removed: a lock on an unlinked file would not be seen by the next process that comes.
+    """
+
+    def __init__(self, path: Path) -> None:
+        from filelock import FileLock
+
+        # A soft lock (a file that merely exists) would outlive its process, so a file system without locks is an error.
+        self._lock = FileLock(path, mode=FILE_MODE, thread_local=False, fallback_to_soft=False)
+
+    def acquire(self, timeout: float = -1) -> bool:
+        """Take the lock, waiting at most *timeout* seconds (forever if negative); returns whether it is ours."""
+        from filelock import Timeout
+
+        try:
+            self._lock.acquire(timeout=timeout, poll_interval=0.01)
+        except Timeout:
+            return False
+        except OSError as why:
+            if why.errno != errno.ENOSYS:
+                raise
+            raise HostError("This file system has no locks.", "Use a repository on a local file system.") from why
+        return True
+
+    def release(self) -> None:
+        """Give the lock back."""
+        self._lock.release()
+
+    def __enter__(self) -> Self:
+        self.acquire()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+
+
+def is_locked(path: Path | str) -> bool:
+    """Whether some process holds the lock *path*; nothing is left behind, a missing file is not locked."""
+    import fcntl
+
+    try:
+        handle = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except OSError:
+        return False
+    try:
+        # Shared: two that probe at the same moment must not take each other for the owner.
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(handle)
+    return False

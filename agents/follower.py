@@ -1,0 +1,96 @@
+"""Reads the recorded stream behind the recorder: counts every line, decodes those that say how the run stands."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Final
+
+from agents.events import PARSE_LIMIT, decode
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from agents.events import Dialect, Event
+
+_CHUNK: Final = 256 * 1024
+# What the answer of a program that prints plain text may be at most: the end of its output.
+TAIL: Final = 64 * 1024
+
+
+class Follower:
+    r"""Follows the file *path* in *dialect* from its byte *start* on.
+
+    Memory is bounded by a chunk and the parse limit whatever the lines are: an unfinished line is remembered by its
+    place in the file, not by its bytes. Lines end at ``\n`` alone, since agents print other line separators raw.
+    """
+
+    def __init__(self, path: Path, dialect: Dialect, start: int = 0) -> None:
+        self._file = os.open(path, os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        self._dialect = dialect
+        self._line = start
+        self._read = start
+        self.lines = 0
+        """Lines seen, the last one included even if it never ended."""
+
+    def advance(self) -> Iterator[Event]:
+        """The events of what was recorded since the last call that matter: marked lines and the last one of a chunk."""
+        while data := os.pread(self._file, _CHUNK, self._read):
+            base, self._read = self._read, self._read + len(data)
+            cut = data.rfind(b"\n")
+            if cut < 0:
+                continue
+            self.lines += data.count(b"\n")
+            yield from self._chunk(data[: cut + 1], base)
+            self._line = base + cut + 1
+
+    def _chunk(self, data: bytes, base: int) -> Iterator[Event]:
+        """Events of *data*, which ends with a line's end and begins at *base* in the file."""
+        first = data.find(b"\n") + 1
+        head = data[:first] if self._line == base else self._reread(base + first)
+        yield from self._event(head, only_marked=first < len(data))
+        last = data.rfind(b"\n", 0, len(data) - 1) + 1
+        for start, end in self._marked(data, first, last):
+            yield decode(data[start:end], self._dialect)
+        if last >= first:
+            yield from self._event(data[last:], only_marked=False)
+
+    def _reread(self, end: int) -> bytes:
+        length = end - self._line
+        return (
+            os.pread(self._file, length, self._line) if length <= PARSE_LIMIT else os.pread(self._file, 200, self._line)
+        )
+
+    def _event(self, line: bytes, *, only_marked: bool) -> Iterator[Event]:
+        if line.strip() and (not only_marked or any(marker in line for marker in self._dialect.markers)):
+            yield decode(line.rstrip(b"\n"), self._dialect)
+
+    def _marked(self, data: bytes, start: int, end: int) -> Iterator[tuple[int, int]]:
+        """Places of the whole lines of data[start:end] that hold a marker, in order."""
+        found = set()
+        for marker in self._dialect.markers:
+            at = data.find(marker, start, end)
+            while at >= 0:
+                stop = data.find(b"\n", at)
+                found.add((data.rfind(b"\n", 0, at) + 1, stop))
+                at = data.find(marker, stop, end)
+        return iter(sorted(found))
+
+    def finish(self) -> Iterator[Event]:
+        """The events left at the end of the stream; a last line needs no end to count, a torn one is garbage."""
+        yield from self.advance()
+        rest = os.pread(self._file, PARSE_LIMIT + 1, self._line)
+        if rest:
+            self.lines += 1
+            yield decode(rest, self._dialect)
+
+    def tail(self) -> str:
+        """The end of what was recorded, as text: the answer of a program that prints plain text."""
+        size = os.fstat(self._file).st_size
+        start = max(0, size - TAIL)
+        text = os.pread(self._file, TAIL, start).decode("utf-8", "replace")
+        return text if start == 0 else f"… ({start} bytes before this: raw/stream.jsonl)\n{text.partition(chr(10))[2]}"
+
+    def close(self) -> None:
+        """Close the file."""
+        os.close(self._file)

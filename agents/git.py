@@ -1,0 +1,219 @@
+"""The door to git: bytes, explicit paths, nothing inherited from the environment or planted by an agent."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from agents.errors import HostError, OperatorError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+# What redirects git to another repository, index or program (`git rev-parse --local-env-vars` and the injected
+# configuration). Author and committer are the operator's own business and stay.
+_KEPT: Final = frozenset({
+    "GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_AUTHOR_DATE",
+    "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL", "GIT_COMMITTER_DATE",
+})  # fmt: skip
+
+LEDGER_REF: Final = "refs/agent-box/ledger"
+_OWN_REFS: Final = "refs/agent-box/"
+
+
+def environ(base: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The environment git runs with: *base* (default: this process's) without what would redirect it."""
+    source = os.environ if base is None else base
+    clean = {name: value for name, value in source.items() if not name.startswith("GIT_") or name in _KEPT}
+    return {**clean, "LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "GIT_PAGER": "cat"}
+
+
+def run(cwd: Path, *arguments: str, stdin: bytes = b"", sealed: bool = False) -> subprocess.CompletedProcess[bytes]:
+    """Run git in *cwd* and return what it said; raises HostError only where there is no git to run.
+
+    *sealed* leaves out the user's and the system's configuration, hooks and the file system monitor.
+    """
+    extra = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"} if sealed else {}
+    guard = ("-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}")
+    try:
+        return subprocess.run(
+            ["git", "--no-pager", *guard, *arguments],
+            cwd=cwd, env=environ() | extra, input=stdin, capture_output=True, check=False,
+        )  # fmt: skip
+    except FileNotFoundError as why:
+        if not cwd.is_dir():
+            raise HostError(f"The folder {cwd} is gone.", "cd to a folder that exists.") from why
+        raise HostError("git is not installed.", "Type: apt install git") from why
+    except OSError as why:
+        raise HostError(f"git cannot be run: {why.strerror}.", "Type: git --version") from why
+
+
+def output(cwd: Path, *arguments: str, stdin: bytes = b"", sealed: bool = False) -> bytes:
+    """What git printed; raises HostError with git's own last words where it failed."""
+    done = run(cwd, *arguments, stdin=stdin, sealed=sealed)
+    if done.returncode:
+        raise HostError(f"git {arguments[0]} failed: {_last_words(done)}", f"Try it yourself: git {arguments[0]}")
+    return done.stdout
+
+
+def _last_words(done: subprocess.CompletedProcess[bytes]) -> str:
+    lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
+    return (lines[-1] if lines else f"exit code {done.returncode}")[:200]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repository:
+    """Where a repository lies."""
+
+    root: Path
+    """Top of the work tree that the command was typed in."""
+    common_dir: Path
+    """The git directory that all work trees share."""
+    head: str | None
+    """Commit at HEAD, or None before the first commit."""
+
+
+def locate(cwd: Path) -> Repository:
+    """The repository around *cwd*; raises OperatorError outside one, in a bare one, or where git distrusts it."""
+    done = run(cwd, "rev-parse", "--is-bare-repository", "--is-inside-work-tree",
+               "--path-format=absolute", "--git-common-dir", "--show-toplevel", "HEAD")  # fmt: skip
+    # Without a commit git prints all but the last and fails on HEAD.
+    lines = done.stdout.split(b"\n")
+    if lines[0] == b"true" or (len(lines) > 1 and lines[1] == b"false"):
+        raise OperatorError("This is a bare repository or a git directory.", "cd to a work tree of it.")
+    if len(lines) < _REV_PARSE_LINES:
+        raise _refusal(done)
+    # A folder's name may hold line breaks; then both paths hold the same ones.
+    paths = lines[2:-2]
+    common, root = paths[: len(paths) // 2], paths[len(paths) // 2 :]
+    return Repository(
+        root=Path(os.fsdecode(b"\n".join(root))),
+        common_dir=Path(os.fsdecode(b"\n".join(common))),
+        head=lines[-2].decode() if done.returncode == 0 else None,
+    )
+
+
+_REV_PARSE_LINES: Final = 6
+
+
+def _refusal(done: subprocess.CompletedProcess[bytes]) -> OperatorError:
+    words = _last_words(done)
+    if b"dubious ownership" in done.stderr:
+        return OperatorError(
+            "This repository belongs to another user.", 'Type: git config --global --add safe.directory "$PWD"'
+        )
+    if b"not a git repository" in done.stderr:
+        return OperatorError(
+            "This is not a git repository.", "cd to one, or type: git init && git commit --allow-empty -m start"
+        )
+    return OperatorError(f"git does not open this repository: {words}", "Type: git status")
+
+
+def is_dirty(repo: Repository) -> bool:
+    """Whether the checkout differs from HEAD, untracked files included."""
+    return bool(output(repo.root, "status", "--porcelain", "-z", "--untracked-files=normal").strip(b"\0"))
+
+
+@dataclass(frozen=True, slots=True)
+class Fingerprint:
+    """What must not change in the operator's repository while an agent runs."""
+
+    parts: Mapping[str, str] = field(default_factory=dict)
+    """Name of a thing (``config``, ``hooks/…``, ``refs``, ``file …``) to its hash or stamp."""
+
+    def changes(self, later: Fingerprint) -> tuple[str, ...]:
+        """Names of the things that differ in *later*."""
+        names = {*self.parts, *later.parts}
+        return tuple(sorted(name for name in names if self.parts.get(name) != later.parts.get(name)))
+
+
+def fingerprint(repo: Repository, before: Fingerprint | None = None) -> Fingerprint:
+    """Fingerprint of the checkout, its configuration, hooks and refs (design, section 7; T147).
+
+    Configuration and hooks are read without git. Where they differ from *before* git is not asked for the rest: what
+    was planted there would run in the supervisor.
+    """
+    parts = _config_parts(repo)
+    if before and any(before.parts.get(name) != value for name, value in parts.items()):
+        return Fingerprint({**before.parts, **parts})
+    return Fingerprint({**parts, **_ref_parts(repo), **_file_parts(repo)})
+
+
+def _config_parts(repo: Repository) -> dict[str, str]:
+    files = [repo.common_dir / name for name in ("config", "config.worktree", "info/attributes")]
+    hooks = repo.common_dir / "hooks"
+    files += sorted(hooks.iterdir()) if hooks.is_dir() else []
+    return {str(path.relative_to(repo.common_dir)): _hash_file(path) for path in files}
+
+
+def _hash_file(path: Path) -> str:
+    try:
+        return f"{path.lstat().st_mode:o} {hashlib.sha256(path.read_bytes()).hexdigest()}"
+    except OSError as why:
+        return f"absent ({why.errno})"
+
+
+def _ref_parts(repo: Repository) -> dict[str, str]:
+    refs = output(repo.root, "for-each-ref", "--format=%(refname) %(objectname)", sealed=True).splitlines()
+    theirs = b"\n".join(line for line in refs if not line.startswith(_OWN_REFS.encode()))
+    head = run(repo.root, "rev-parse", "--symbolic-full-name", "HEAD", "HEAD^0", sealed=True).stdout
+    return {"refs": hashlib.sha256(theirs).hexdigest(), "HEAD": head.decode("ascii", "replace")}
+
+
+def _file_parts(repo: Repository) -> dict[str, str]:
+    listed = output(repo.root, "status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames", sealed=True)
+    parts = {}
+    for entry in filter(None, listed.split(b"\0")):
+        state, name = entry[:2].decode("ascii", "replace"), os.fsdecode(entry[3:])
+        parts[f"file {name}"] = f"{state} {_stamp(repo.root / name)}"
+    return parts
+
+
+def _stamp(path: Path) -> str:
+    try:
+        seen = path.lstat()
+    except OSError:
+        return "absent"
+    return f"{seen.st_mode:o} {seen.st_size} {seen.st_mtime_ns}"
+
+
+def exclude(repo: Repository, patterns: Sequence[str]) -> None:
+    """Have git ignore *patterns* in this repository alone, through its info/exclude (T121)."""
+    path = repo.common_dir / "info" / "exclude"
+    present = path.read_text("utf-8", "surrogateescape") if path.exists() else ""
+    missing = [pattern for pattern in patterns if pattern not in present.splitlines()]
+    if not missing:
+        return
+    path.parent.mkdir(exist_ok=True)
+    start = "" if not present or present.endswith("\n") else "\n"
+    with path.open("a", encoding="utf-8") as file:
+        file.write(f"{start}# Agent Box\n" + "".join(f"{pattern}\n" for pattern in missing))
+
+
+def write_anchor(repo: Repository, head: bytes) -> None:
+    """Keep *head* (of the ledger) in a ref of the repository's own, where no airlock can write."""
+    blob = output(repo.root, "hash-object", "-w", "--stdin", stdin=head).decode().strip()
+    output(repo.root, "update-ref", LEDGER_REF, blob)
+
+
+def read_anchor(repo: Repository) -> bytes | None:
+    """What :func:`write_anchor` kept last, or None."""
+    done = run(repo.root, "cat-file", "blob", LEDGER_REF)
+    return None if done.returncode else done.stdout
+
+
+def make_repository(path: Path, files: Mapping[str, str], message: str) -> None:
+    """Make a repository at *path* with *files* in one commit; what `agent demo` plays in."""
+    import git
+
+    actor = git.Actor("Agent Box", "agent-box@localhost")
+    with git.Repo.init(path, initial_branch="main") as repo:
+        for name, text in files.items():
+            (path / name).parent.mkdir(parents=True, exist_ok=True)
+            (path / name).write_text(text, "utf-8")
+        repo.index.add(list(files))
+        repo.index.commit(message, author=actor, committer=actor)

@@ -1,0 +1,206 @@
+"""The guard: a small process between supervisor and agent that ends the agent's whole tree, whatever happens.
+
+It is a child subreaper, so every orphan of the tree becomes its child and none can slip away by forking twice or taking
+a session of its own. A socket to the supervisor is its lifeline: when the other end is gone, even by SIGKILL, it kills
+everything and exits. Run by path with nothing but the standard library, so that it starts fast and stays small.
+
+Words on the socket. From the supervisor: ``G`` release the agent, ``T`` end the tree politely, ``K`` end it now. From
+the guard, one JSON object a line: ``{"pid", "start"}``, ``{"exit"}``, ``{"error", "message"}``, ``{"reaped"}``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import signal
+import socket
+import sys
+import time
+
+_SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER, linux/prctl.h
+_TICK = 0.5
+_LAST_RESORT = 10.0
+"""Seconds to wait for killed processes to vanish (one stuck in the kernel cannot be waited for)."""
+
+
+def adopt_orphans() -> bool:
+    """Make orphaned descendants children of this process; returns whether the kernel agreed."""
+    import ctypes
+
+    try:
+        return bool(ctypes.CDLL(None, use_errno=True).prctl(_SUBREAPER, 1, 0, 0, 0) == 0)
+    except (OSError, AttributeError):
+        return False
+
+
+def stat_fields(pid: int | str) -> list[bytes]:
+    """Fields of /proc/PID/stat from the third (state) on; empty for a process that is dead (a zombie is dead)."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            # The name in parentheses may hold anything, so the fields are counted from the last one.
+            fields = file.read().rpartition(b")")[2].split()
+    except OSError:
+        return []
+    return [] if fields[0] in {b"Z", b"X"} else fields
+
+
+def start_ticks(pid: int) -> int | None:
+    """Start time of *pid* in clock ticks since boot, or None when it is dead."""
+    fields = stat_fields(pid)
+    return int(fields[19]) if fields else None
+
+
+def descendants(root: int) -> list[int]:
+    """Pids of all living descendants of *root*, parents before children."""
+    children: dict[int, list[int]] = {}
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        if fields := stat_fields(name):
+            children.setdefault(int(fields[1]), []).append(int(name))
+    found, todo = [], [root]
+    while todo:
+        below = children.get(todo.pop(0), [])
+        found += below
+        todo += below
+    return found
+
+
+def signal_all(pids: list[int], number: int) -> None:
+    """Send signal *number* to each of *pids*; one that is gone is fine."""
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, number)
+
+
+def collect() -> dict[int, int]:
+    """Reap every child that has ended; returns pid to wait status."""
+    ended = {}
+    with contextlib.suppress(ChildProcessError):
+        while True:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+            if pid == 0:
+                break
+            ended[pid] = status
+    return ended
+
+
+def end_tree(root: int, grace: float) -> dict[int, int]:
+    """End all descendants of *root* (this process): TERM, at most *grace* seconds, then KILL until none is left.
+
+    They are stopped before they are killed, so that none can fork while the list is worked through.
+    """
+    ended = {}
+    if grace > 0:
+        signal_all(descendants(root), signal.SIGTERM)
+        ended = _await_end(root, grace)
+    deadline = time.monotonic() + _LAST_RESORT
+    while (left := descendants(root)) and time.monotonic() < deadline:
+        signal_all(left, signal.SIGSTOP)
+        signal_all(descendants(root), signal.SIGKILL)
+        ended |= _await_end(root, 0.2)
+    return ended | collect()
+
+
+def _await_end(root: int, seconds: float) -> dict[int, int]:
+    ended, deadline = collect(), time.monotonic() + seconds
+    pause = 0.002
+    while descendants(root) and time.monotonic() < deadline:
+        time.sleep(pause)
+        pause = min(pause * 2, 0.05)
+        ended |= collect()
+    return ended | collect()
+
+
+def _launch(argv: list[str]) -> tuple[int, int, int]:
+    """Fork the agent, held at a gate; returns its pid, the gate's write end and the read end for an exec error."""
+    gate_read, gate_write = os.pipe()
+    error_read, error_write = os.pipe()
+    pid = os.fork()
+    if pid:
+        os.close(gate_read)
+        os.close(error_write)
+        return pid, gate_write, error_read
+    os.setsid()
+    os.close(gate_write)
+    # The end of the pipe without a byte means that the guard died before it let the agent go.
+    if os.read(gate_read, 1) == b"G":
+        for number in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_DFL)
+        try:
+            os.execvp(argv[0], argv)  # noqa: S606 - the agent is what this program runs
+        except (OSError, ValueError) as why:
+            os.write(error_write, f"{getattr(why, 'errno', 0) or 0} {why}".encode("utf-8", "replace"))
+    os._exit(127)
+
+
+class Guard:
+    """One agent and its tree, watched until both are over."""
+
+    def __init__(self, line: socket.socket, argv: list[str], grace: float) -> None:
+        self._line = line
+        self._grace = grace
+        self._pid, self._gate, self._error = _launch(argv)
+        self._exit: int | None = None
+
+    def _tell(self, **facts: object) -> None:
+        # A supervisor that is gone is noticed by the next read.
+        with contextlib.suppress(OSError):
+            self._line.sendall(json.dumps(facts).encode() + b"\n")
+
+    def watch(self) -> None:
+        """Serve the supervisor's words until the tree is gone."""
+        self._tell(pid=self._pid, start=start_ticks(self._pid))
+        poll = select.poll()
+        poll.register(self._line, select.POLLIN | select.POLLHUP)
+        poll.register(os.pidfd_open(self._pid), select.POLLIN)
+        while True:
+            # The agent's own end makes its pidfd readable for good, so it is looked at only until it was told.
+            ready = [handle for handle, _ in poll.poll(_TICK * 1000)]
+            self._notice(collect())
+            if self._exit is not None and len(ready) == 1 and ready[0] != self._line.fileno():
+                poll.unregister(ready[0])
+            if self._line.fileno() in ready and self._obey(self._line.recv(1)):
+                return
+
+    def _obey(self, word: bytes) -> bool:
+        if word == b"G":
+            self._release()
+            return False
+        self._notice(end_tree(os.getpid(), self._grace if word == b"T" else 0))
+        self._tell(reaped=True)
+        return True
+
+    def _release(self) -> None:
+        os.write(self._gate, b"G")
+        os.close(self._gate)
+        # Closed by a successful exec, so this returns at once either way.
+        said = os.read(self._error, 4096).decode("utf-8", "replace")
+        if said:
+            number, _, message = said.partition(" ")
+            self._tell(error=int(number), message=message)
+
+    def _notice(self, ended: dict[int, int]) -> None:
+        if self._pid in ended and self._exit is None:
+            self._exit = os.waitstatus_to_exitcode(ended[self._pid])
+            self._tell(exit=self._exit)
+
+
+def main(arguments: list[str]) -> None:
+    """``guard.py SOCKET_FD GRACE PROGRAM [ARGUMENT ...]``."""
+    descriptor, grace, *argv = arguments
+    line = socket.socket(fileno=int(descriptor))
+    line.set_inheritable(False)
+    adopt_orphans()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    guard = Guard(line, argv, float(grace))
+    # The agent alone keeps the pipes open: their end is then the end of its tree.
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for standard in (0, 1, 2):
+        os.dup2(nowhere, standard)
+    guard.watch()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

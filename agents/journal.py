@@ -1,0 +1,177 @@
+"""The ledger on disk: append under a lock, repair a torn tail, keep the head elsewhere too, draw the dashboard."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from agents import files, git, ledger, views
+from agents.errors import Tampered
+from agents.ledger import Head
+from agents.times import iso
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from agents.git import Repository
+    from agents.layout import Layout
+    from agents.times import Clock
+
+TAIL: Final = 256 * 1024
+"""Bytes of the ledger that the dashboard is drawn from: its cost does not depend on history."""
+ROWS: Final = 30
+
+
+class Journal:
+    """The ledger of one repository; *state_home* is the user's state folder (outside every airlock), or None."""
+
+    def __init__(self, layout: Layout, repo: Repository, clock: Clock, state_home: Path | None) -> None:
+        self._layout = layout
+        self._repo = repo
+        self._clock = clock
+        self.head_file = state_home / "agent-box" / _repo_id(repo) / "head.json" if state_home else None
+
+    def append(self, event: str, run: str | None, facts: Mapping[str, Any], *, anchor: bool = False) -> None:
+        """Add one entry, durably; *anchor* also keeps the head in the repository's ref (two git processes).
+
+        Raises HostError where it cannot be written: a run whose end cannot be recorded has not ended well.
+        """
+        with files.reported("write the ledger"), files.Lock(self._layout.ledger_lock):
+            self._repair()
+            head = self._head()
+            line, head = ledger.link(head, time=iso(self._clock.wall()), event=event, run=run, facts=facts)
+            self._write(line)
+            self._keep(head, in_git=anchor)
+            self._draw()
+
+    def _write(self, line: bytes) -> None:
+        handle = os.open(self._layout.ledger, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, files.FILE_MODE)
+        try:
+            size = os.fstat(handle).st_size
+            try:
+                files.write_all(handle, line)
+            except OSError:
+                # A full disk takes a part of the line: take it back, so that the next append finds a whole tail.
+                os.ftruncate(handle, size)
+                raise
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+        if not size:
+            files.sync_folder(self._layout.data)
+
+    def _repair(self) -> None:
+        """Set a torn last line aside; called under the lock, before every append (C07, C15)."""
+        data = self._tail_bytes()
+        cut = ledger.torn(data)
+        if not cut:
+            return
+        files.make_folder(self._layout.quarantine)
+        stamp = iso(self._clock.wall()).replace(":", "")
+        files.write(self._layout.quarantine / f"ledger-tail-{stamp}", data[len(data) - cut :])
+        os.truncate(self._layout.ledger, self._layout.ledger.stat().st_size - cut)
+
+    def _tail_bytes(self, size: int = TAIL) -> bytes:
+        try:
+            handle = os.open(self._layout.ledger, os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return b""
+        try:
+            end = os.fstat(handle).st_size
+            return os.pread(handle, size, max(0, end - size))
+        finally:
+            os.close(handle)
+
+    def _head(self) -> Head:
+        lines = self._tail_bytes().rstrip(b"\n").rpartition(b"\n")[2]
+        if not lines:
+            return Head()
+        entry = ledger.read(lines)
+        if entry is None:
+            raise Tampered("The last line of the ledger is not an entry.", "Type: ./agent verify")
+        return Head(entry["seq"], ledger.digest(lines))
+
+    def _keep(self, head: Head, *, in_git: bool) -> None:
+        """Keep the head where no airlock can write; a home that cannot be written costs that witness, not the run."""
+        if self.head_file:
+            with contextlib.suppress(OSError):
+                files.make_folder(self.head_file.parent)
+                files.write(self.head_file, head.to_json(), durable=False)
+        if in_git:
+            git.write_anchor(self._repo, head.to_json())
+
+    def anchors(self) -> dict[str, Head]:
+        """Heads that are remembered outside the ledger, by place."""
+        kept = {"the git ref refs/agent-box/ledger": git.read_anchor(self._repo)}
+        if self.head_file:
+            kept["the user's state folder"] = files.read_capped(self.head_file, 4096)
+        return {where: head for where, data in kept.items() if (head := Head.from_json(data))}
+
+    def accept(self) -> Head:
+        """Take today's ledger for the true one: keep its head in every anchor."""
+        with files.Lock(self._layout.ledger_lock):
+            head = self._head()
+            self._keep(head, in_git=True)
+        return head
+
+    def rows(self) -> tuple[list[dict[str, Any]], bool]:
+        """Rows of the newest runs, and whether there are older ones."""
+        data = self._tail_bytes()
+        cut = data.find(b"\n") + 1 if len(data) == TAIL else 0
+        entries = [entry for line in data[cut:].split(b"\n") if (entry := ledger.read(line))]
+        rows = views.fold(entries)
+        return rows[:ROWS], bool(cut) or len(rows) > ROWS
+
+    def entries(self) -> list[Mapping[str, Any]]:
+        """All entries that can be read, oldest first; costs a look at the whole ledger."""
+        return [entry for line in self.lines() if (entry := ledger.read(line))]
+
+    def lines(self) -> list[bytes]:
+        """All whole lines, raw, without their ends."""
+        try:
+            data = self._layout.ledger.read_bytes()
+        except FileNotFoundError:
+            return []
+        return data[: len(data) - ledger.torn(data)].split(b"\n")[:-1]
+
+    def torn(self) -> int:
+        """Bytes of a torn last line."""
+        return ledger.torn(self._tail_bytes())
+
+    def _draw(self) -> None:
+        rows, older = self.rows()
+        files.write(self._layout.dashboard, views.index_md(rows, older=older).encode(), durable=False)
+
+    def redraw(self) -> None:
+        """Draw the dashboard anew from the ledger."""
+        with files.reported("write INDEX.md"), files.Lock(self._layout.ledger_lock):
+            self._draw()
+
+
+def _repo_id(repo: Repository) -> str:
+    return hashlib.sha256(os.fsencode(repo.root)).hexdigest()[:16]
+
+
+def state_home(environ: Mapping[str, str]) -> Path | None:
+    """The user's state folder by the XDG rules, or None where there is no home."""
+    given = environ.get("XDG_STATE_HOME", "")
+    if given.startswith("/"):
+        return Path(given)
+    home = environ.get("HOME", "")
+    return Path(home) / ".local" / "state" if home.startswith("/") else None
+
+
+def evidence(entry: Mapping[str, Any]) -> Mapping[str, str]:
+    """The sealed hashes of a finishing *entry*, by file of the box; empty for any other."""
+    facts = entry.get("facts")
+    sealed = facts.get("evidence") if isinstance(facts, dict) else None
+    return sealed if isinstance(sealed, dict) else {}
+
+
+def as_json(rows: list[dict[str, Any]]) -> str:
+    """Rows for `--json`, without the sealed hashes."""
+    return json.dumps([{name: value for name, value in row.items() if name != "evidence"} for row in rows], indent=1)

@@ -1,0 +1,105 @@
+"""Start the agent of a claimed run behind its guard and stay with it to the end; all that is open is closed again."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import os
+from typing import TYPE_CHECKING, Final
+
+from agents import environment, files, plan, procs
+from agents.follower import Follower
+from agents.model import Phase
+from agents.pump import Ending, Pump
+from agents.recorder import PipeRecorder, SpoolRecorder
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from agents.context import Context
+    from agents.engines.base import Engine
+    from agents.interrupts import Interrupts
+    from agents.layout import Box
+    from agents.model import RunState
+    from agents.plan import RunPlan
+    from agents.pump import Listener
+    from agents.recorder import Recorder
+
+STDERR_LIMIT: Final = 64 * 1024 * 1024
+"""Bytes of stderr that are kept; the rest is read (a full pipe would stop the agent) and counted."""
+
+
+def agent_environment(context: Context, made: RunPlan, box: Box) -> dict[str, str]:
+    """The environment of the agent of *made* in *box* (T151)."""
+    try:
+        env_test = (context.layout.root / ".env.test").read_text("utf-8", "replace")
+    except OSError:
+        env_test = ""
+    fixed = {
+        procs.RUN_MARK: made.meta.run_name,
+        "RUN_DIR": str(box.outbox),
+        "AGENT_BOX_RUN_DIR": str(box.outbox),
+        **made.command.env,
+    }
+    return environment.compose(context.environ, (*made.command.pass_env, *context.config.env), env_test, fixed)
+
+
+def drive(
+    context: Context, engine: Engine, made: RunPlan, listener: Listener, interrupts: Interrupts
+) -> tuple[Ending, str]:
+    """Run the agent of *made* until nothing of it is left; returns how it ended and, of plain text, the last of it."""
+    box = context.store.box(made.meta.run_name)
+    env = agent_environment(context, made, box)
+    launch = {**plan.describe(made, sorted(env)), "cwd": str(context.layout.root), "attempt": made.state.attempt}
+    files.write(box.launch, json.dumps(launch, indent=1).encode())
+    stdin = box.path / "private" / "stdin"
+    files.write(stdin, made.command.stdin, durable=False)
+    spool = _fresh(box.spool) if engine.output == "spool" else None
+    child = procs.spawn(
+        made.command.argv, cwd=context.layout.root, env=env, stdin=stdin, spool=spool, grace=made.limits.grace
+    )
+    with contextlib.ExitStack() as undo:
+        undo.callback(child.close)
+        # The agent is released only when its identity is on disk, so no agent ever runs that nobody can find.
+        context.store.update(made.meta.run_name, lambda state: _running(state, child))
+        stream = undo.enter_context(_closing(_recorder(child, spool, box, made.limits.max_output)))
+        stderr = PipeRecorder(child.stderr, box.stderr, STDERR_LIMIT, drop=True)
+        undo.enter_context(_closing(stderr))
+        follower = Follower(box.stream, engine.dialect, start=stream.size)
+        undo.callback(follower.close)
+        ending = Pump(child, stream, stderr, follower, made.limits, context.clock, listener).run(interrupts)
+        if isinstance(stream, SpoolRecorder) and stream.tampered:
+            ending.notes.append("the agent shortened its own output file while it was read")
+        return ending, "" if engine.dialect.readers else follower.tail()
+
+
+def _running(state: RunState, child: procs.Child) -> RunState:
+    return dataclasses.replace(
+        state, phase=Phase.RUNNING, pid=child.pid, pid_start=child.start, guard_pid=child.process.pid,
+        guard_start=procs.start_of(child.process.pid),
+    )  # fmt: skip
+
+
+def _recorder(child: procs.Child, spool: Path | None, box: Box, limit: int) -> Recorder:
+    if spool is not None:
+        return SpoolRecorder(spool, box.stream, limit)
+    assert child.stdout is not None  # noqa: S101 - without a spool file there is a pipe
+    return PipeRecorder(child.stdout, box.stream, limit)
+
+
+def _fresh(spool: Path) -> Path:
+    spool.unlink(missing_ok=True)
+    os.close(os.open(spool, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+    return spool
+
+
+@contextlib.contextmanager
+def _closing(recorder: Recorder) -> Iterator[Recorder]:
+    try:
+        yield recorder
+    finally:
+        # A disk that failed during the run fails here again; how the run ended is already known.
+        with contextlib.suppress(OSError):
+            recorder.close()

@@ -1,0 +1,181 @@
+"""The one place that knows where every file of the box lies (design, section 4)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+DATA: Final = ".agents"
+RUNS: Final = "runs"
+ACTIVE: Final = "active"
+IDS: Final = "ids"
+POINTERS: Final = "pointers"
+LATEST: Final = "latest"
+LEDGER: Final = "INDEX.jsonl"
+DASHBOARD: Final = "INDEX.md"
+STATE: Final = "state.json"
+OWNER_LOCK: Final = "private/owner.lock"
+COMMANDS: Final = ".claude/commands"
+STAGING: Final = ".new-"
+
+# What the box writes into the operator's repository, kept out of sight through .git/info/exclude (T121).
+EXCLUDED: Final = ("/.agents/", "/agent_box/", "/.claude/commands/run_*/")
+
+# The files of a box whose hashes a finishing ledger entry seals, in the order in which `show` names them.
+EVIDENCE: Final = (
+    "meta.yaml",
+    "report.md",
+    "plan.md",
+    "changes.patch",
+    "raw/stream.jsonl",
+    "raw/stderr.log",
+    "raw/launch.json",
+)
+
+
+class Box:
+    """Paths inside one run's folder."""
+
+    __slots__ = ("path",)
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @property
+    def name(self) -> str:
+        """The run name, which is the folder's name."""
+        return self.path.name
+
+    @property
+    def meta(self) -> Path:
+        """Request and envelope; written once."""
+        return self.path / "meta.yaml"
+
+    @property
+    def state(self) -> Path:
+        """The supervisor's truth."""
+        return self.path / STATE
+
+    @property
+    def report(self) -> Path:
+        """The agent's final answer, redacted."""
+        return self.path / "report.md"
+
+    @property
+    def plan(self) -> Path:
+        """The final answer of a plan run."""
+        return self.path / "plan.md"
+
+    @property
+    def stream(self) -> Path:
+        """Every byte of the agent's stdout."""
+        return self.path / "raw" / "stream.jsonl"
+
+    @property
+    def stderr(self) -> Path:
+        """The agent's stderr, capped."""
+        return self.path / "raw" / "stderr.log"
+
+    @property
+    def launch(self) -> Path:
+        """How the agent was launched: argv, prompt, names (not values) of its environment (T154)."""
+        return self.path / "raw" / "launch.json"
+
+    @property
+    def spool(self) -> Path:
+        """Where an engine that wants a file for its stdout writes."""
+        return self.path / "private" / "spool"
+
+    @property
+    def outbox(self) -> Path:
+        """The RUN_DIR that the agent is told of."""
+        return self.path / "outbox"
+
+    @property
+    def owner_lock(self) -> Path:
+        """Held by the supervisor for the life of the run: that is how anyone knows it lives."""
+        return self.path / OWNER_LOCK
+
+    @property
+    def state_lock(self) -> Path:
+        """Guards every read-modify-write of state.json."""
+        return self.path / "private" / "state.lock"
+
+
+class Layout:
+    """Paths of the data folder of one repository; *root* is the top of its work tree."""
+
+    __slots__ = ("root",)
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    @property
+    def data(self) -> Path:
+        """``.agents``."""
+        return self.root / DATA
+
+    @property
+    def runs(self) -> Path:
+        """All boxes."""
+        return self.data / RUNS
+
+    @property
+    def active(self) -> Path:
+        """One small file per ACTIVE run, so that a sweep costs O(active)."""
+        return self.data / ACTIVE
+
+    @property
+    def ids(self) -> Path:
+        """One small file per short id ever given, so that ids are exclusive and found at once."""
+        return self.data / IDS
+
+    @property
+    def pointers(self) -> Path:
+        """``last-fail`` and its like."""
+        return self.data / POINTERS
+
+    @property
+    def latest(self) -> Path:
+        """Link to the newest box."""
+        return self.data / LATEST
+
+    @property
+    def ledger(self) -> Path:
+        """What happened, in order."""
+        return self.data / LEDGER
+
+    @property
+    def dashboard(self) -> Path:
+        """The ledger's picture."""
+        return self.data / DASHBOARD
+
+    @property
+    def quarantine(self) -> Path:
+        """What was found damaged and set aside; nothing is ever deleted for being damaged."""
+        return self.data / "quarantine"
+
+    @property
+    def ledger_lock(self) -> Path:
+        """Serialises appends to the ledger."""
+        return self.data / "locks" / "ledger.lock"
+
+    @property
+    def repo_lock(self) -> Path:
+        """Serialises changes to the repository's own files (exclude list, command folders)."""
+        return self.data / "locks" / "repo.lock"
+
+    @property
+    def search_index(self) -> Path:
+        """The reflex mind's index."""
+        return self.data / "hollow" / "index"
+
+    def box(self, name: str) -> Box:
+        """The box of the run called *name*."""
+        return Box(self.runs / name)
+
+    def commands(self, short_id: str) -> Path:
+        """The run's slash commands (seed 003, phase 1, step 4)."""
+        return self.root / COMMANDS / f"run_{short_id}"

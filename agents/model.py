@@ -1,0 +1,282 @@
+"""What a run is: status, phase, failure, envelope and state as values, with tolerant codecs and the TRANSITIONS law."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Any, Final, Self
+
+from agents.errors import HostError, Tampered
+
+SCHEMA: Final = 1
+
+
+class Status(StrEnum):
+    """Where a run stands, as the operator sees it (design, section 5)."""
+
+    ACTIVE = "ACTIVE"
+    REVIEW = "REVIEW"
+    DONE = "DONE"
+    CRASHED = "CRASHED"
+    STALLED = "STALLED"
+    STOPPED = "STOPPED"
+    MERGING = "MERGING"
+    MERGED = "MERGED"
+    REJECTED = "REJECTED"
+
+
+class Phase(StrEnum):
+    """How far the supervisor has come with an ACTIVE run."""
+
+    CREATED = "created"
+    PREPARING = "preparing"
+    STARTING = "starting"
+    RUNNING = "running"
+    FINALIZING = "finalizing"
+    SETTLED = "settled"
+
+
+class Actor(StrEnum):
+    """Who may make a step: the supervisor that owns the run, a watchdog sweep, a human."""
+
+    OWNER = "owner"
+    WATCHDOG = "watchdog"
+    HUMAN = "human"
+
+
+class FailureKind(StrEnum):
+    """Why a run did not end well (design, section 5; T137)."""
+
+    OOM = "oom"
+    TIMEOUT = "timeout"
+    STALLED = "stalled"
+    NO_PROGRESS = "no_progress"
+    OUTPUT_LIMIT = "output_limit"
+    QUOTA = "quota"
+    TOOL_ERROR = "tool_error"
+    AGENT_ABORT = "agent_abort"
+    TESTS_FAILED = "tests_failed"
+    BUDGET = "budget"
+    AIRLOCK_BREACH = "airlock_breach"
+    ENGINE_MISSING = "engine_missing"
+    SPAWN = "spawn"
+    SETUP = "setup"
+    EXPORT = "export"
+    IO = "io"
+    ENOSPC = "enospc"
+    SUPERVISOR_DIED = "supervisor_died"
+    REBOOT = "reboot"
+    INTERNAL = "internal"
+
+
+# Failures that are the machine's, not the agent's: they decide between exit codes 3 and 4.
+HOST_FAILURES: Final = frozenset(
+    {
+        FailureKind.ENGINE_MISSING,
+        FailureKind.SPAWN,
+        FailureKind.SETUP,
+        FailureKind.IO,
+        FailureKind.ENOSPC,
+        FailureKind.SUPERVISOR_DIED,
+        FailureKind.REBOOT,
+        FailureKind.INTERNAL,
+    }
+)
+
+_O, _W, _H = frozenset({Actor.OWNER}), frozenset({Actor.OWNER, Actor.WATCHDOG}), frozenset({Actor.HUMAN})
+
+# The lifecycle is this table; docs/states.mmd is drawn from it and `step` enforces it (design, section 5).
+TRANSITIONS: Final[Mapping[Status, Mapping[Status, frozenset[Actor]]]] = MappingProxyType(
+    {
+        Status.ACTIVE: {
+            Status.REVIEW: _O,
+            Status.DONE: _W,
+            Status.CRASHED: _W,
+            Status.STALLED: _W,
+            Status.STOPPED: frozenset({Actor.OWNER, Actor.HUMAN}),
+        },
+        # With `on_stall: mark` the process lives on: its next event wakes it, its end settles it (T141).
+        Status.STALLED: {
+            Status.ACTIVE: frozenset({Actor.OWNER, Actor.HUMAN}),
+            Status.CRASHED: _W,
+            Status.DONE: _O,
+            Status.REVIEW: _O,
+            Status.STOPPED: frozenset({Actor.OWNER, Actor.HUMAN}),
+        },
+        Status.CRASHED: {Status.ACTIVE: _H},
+        Status.STOPPED: {Status.ACTIVE: _H},
+        Status.REVIEW: {Status.ACTIVE: _H, Status.MERGING: _H, Status.REJECTED: _H},
+        # A merge that was cut off is finished or undone by whoever finds its journal.
+        Status.MERGING: {
+            Status.MERGED: frozenset({Actor.HUMAN, Actor.WATCHDOG}),
+            Status.REVIEW: frozenset({Actor.HUMAN, Actor.WATCHDOG}),
+        },
+        Status.DONE: {},
+        Status.MERGED: {},
+        Status.REJECTED: {},
+    }
+)
+
+
+class IllegalStep(HostError):  # noqa: N818 - it names the step
+    """A step that TRANSITIONS does not have: a fault of this program, never of its user."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """Why a run ended badly."""
+
+    kind: FailureKind
+    message: str
+    """One sentence for the operator."""
+    last_safe_artifact: str | None = None
+    """Newest file of the box that is whole, relative to it (seed 003, phase 2; T137)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunMeta:
+    """meta.yaml: the request and its safety envelope, written once (seed 003, phase 1, step 2; T122)."""
+
+    run_name: str
+    short_id: str
+    run_type: str
+    task: str
+    slug: str
+    repo_sha_start: str
+    dirty: bool
+    engine: str
+    model: str | None
+    engine_version: str | None
+    agent: str | None
+    mind: str | None
+    tools_allowlist: tuple[str, ...]
+    safe_commands: tuple[str, ...]
+    human_only_commands: tuple[str, ...]
+    config_hash: str
+    commands_digest: str
+    isolation: str
+    argv: tuple[str, ...] = ()
+    """The operator's program after ``--`` (engine ``command``)."""
+    created_at: str = ""
+    schema: int = SCHEMA
+
+    def to_dict(self) -> dict[str, Any]:
+        """The mapping that meta.yaml holds; the type stands under both of the seed's keys (D12)."""
+        fields = {name: _plain(value) for name, value in dataclasses.asdict(self).items()}
+        return {"run_name": fields.pop("run_name"), "type": self.run_type, **fields}
+
+    @classmethod
+    def from_dict(cls, raw: Mapping[str, Any]) -> Self:
+        """Read what any version wrote; raises Tampered where a field that the envelope needs is gone."""
+        known = {f.name: f for f in dataclasses.fields(cls)}
+        given = {**raw, "run_type": raw.get("run_type", raw.get("type"))}
+        missing = [name for name in ("run_name", "run_type", "task", "config_hash") if not given.get(name)]
+        if missing:
+            raise Tampered(f"meta.yaml lacks {', '.join(missing)}.")
+        values: dict[str, Any] = {name: given.get(name, _META_DEFAULTS.get(name)) for name in known}
+        values.update({name: tuple(values[name] or ()) for name in _META_TUPLES})
+        return cls(**values)
+
+
+_META_TUPLES: Final = ("tools_allowlist", "safe_commands", "human_only_commands", "argv")
+_META_DEFAULTS: Final[Mapping[str, Any]] = MappingProxyType({
+    "short_id": "", "slug": "", "repo_sha_start": "", "dirty": False, "engine": "", "commands_digest": "",
+    "isolation": "none", "created_at": "", "schema": SCHEMA,
+})  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunState:
+    """state.json: the supervisor's truth about a run (seed 003, phase 1, step 5; T124)."""
+
+    status: Status = Status.ACTIVE
+    phase: Phase = Phase.CREATED
+    pid: int | None = None
+    pid_start: int | None = None
+    """Start time of *pid* in clock ticks since boot: a pid without it proves nothing (T140)."""
+    guard_pid: int | None = None
+    guard_start: int | None = None
+    boot_id: str | None = None
+    supervisor_pid: int | None = None
+    supervisor_start: int | None = None
+    host_id: str | None = None
+    isolation: str = "none"
+    model: str | None = None
+    session_id: str | None = None
+    session_cwd: str | None = None
+    worktree_path: str | None = None
+    started_at: str | None = None
+    ended_at: str | None = None
+    last_heartbeat: str | None = None
+    clock_offset: float | None = None
+    """Wall minus monotonic time at the heartbeat, in seconds: tells silence from a clock that jumped or slept."""
+    config_hash: str = ""
+    failure: Failure | None = None
+    exit_code: int | None = None
+    usage: Mapping[str, Any] = field(default_factory=dict)
+    patch: Mapping[str, Any] | None = None
+    events: int = 0
+    notes: tuple[str, ...] = ()
+    """What the supervisor found odd: a second session id, output after the end, a repaired file."""
+    attempt: int = 1
+    revision: int = 0
+    """Grows with every write; a writer that read an older one is refused."""
+    schema: int = SCHEMA
+    unknown: Mapping[str, Any] = field(default_factory=dict)
+    """Keys that this version does not know, written back as they were."""
+
+    def to_json(self) -> bytes:
+        """The bytes of state.json."""
+        fields = {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.name != "unknown"}
+        fields["failure"] = dataclasses.asdict(self.failure) if self.failure else None
+        plain = {name: _plain(value) for name, value in fields.items()}
+        return json.dumps({**plain, **self.unknown}, indent=1).encode() + b"\n"
+
+    @classmethod
+    def from_json(cls, data: bytes) -> Self:
+        """Read what any version wrote: unknown keys kept, missing ones defaulted; raises Tampered if it is no state."""
+        try:
+            raw = json.loads(data)
+            status = Status(raw["status"])
+        except (ValueError, KeyError, TypeError, RecursionError) as why:
+            raise Tampered(f"state.json is not readable ({why}).") from why
+        known = {f.name for f in dataclasses.fields(cls)} - {"unknown"}
+        values = {name: value for name, value in raw.items() if name in known and value is not None}
+        values |= {"status": status, "failure": _failure(raw.get("failure")), "notes": tuple(values.get("notes", ()))}
+        values["phase"] = Phase(values["phase"]) if values.get("phase") in set(Phase) else Phase.CREATED
+        return cls(**values, unknown={name: value for name, value in raw.items() if name not in known})
+
+
+def _failure(raw: object) -> Failure | None:
+    if not isinstance(raw, Mapping):
+        return None
+    kind = raw.get("kind")
+    return Failure(
+        kind=FailureKind(kind) if kind in set(FailureKind) else FailureKind.INTERNAL,
+        message=str(raw.get("message", "")),
+        last_safe_artifact=raw.get("last_safe_artifact"),
+    )
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, StrEnum):
+        return str(value)
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items()}
+    return list(value) if isinstance(value, tuple) else value
+
+
+def step(state: RunState, to: Status, actor: Actor, **changes: Any) -> RunState:
+    """*state* moved to *to* by *actor*, with further field *changes*; raises IllegalStep where the table has none."""
+    if actor not in TRANSITIONS[state.status].get(to, ()):
+        raise IllegalStep(f"A run cannot go from {state.status} to {to} by the {actor}.")
+    return dataclasses.replace(state, status=to, **changes)
+
+
+def is_terminal(status: Status) -> bool:
+    """Whether nothing but garbage collection can follow."""
+    return not TRANSITIONS[status]

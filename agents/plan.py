@@ -1,0 +1,217 @@
+"""Decide a whole run before anything is touched: `plan_run` is pure, so `--dry-run` is free and cannot lie."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import uuid
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from agents import commands, naming, policy, prompts, redact
+from agents.engines.base import Brief, Command
+from agents.errors import HostError, OperatorError, Tampered
+from agents.model import RunMeta, RunState
+from agents.timers import Limits
+from agents.times import iso
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from agents.commands import CommandFile
+    from agents.config import Config
+    from agents.engines.base import Engine
+    from agents.layout import Layout
+
+TASK_LIMIT: Final = 1024 * 1024
+"""Bytes of a task."""
+_LEVELS: Final = ("none", "partial", "full")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ask:
+    """What the operator asked for."""
+
+    run_type: str
+    task: str
+    argv: tuple[str, ...] = ()
+    """What followed ``--``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scene:
+    """What the world looks like at the start; everything that planning may not look up itself."""
+
+    layout: Layout
+    head: str
+    dirty: bool
+    now: float
+    """Seconds since the epoch."""
+    token: str
+    """At least 32 random hex digits: ids and the session are made of them."""
+    mind: str | None
+    """The mind that was chosen for hollow, None for other engines."""
+    model: str | None
+    engine_version: str | None
+    python: str
+    home: Path
+    boot_id: str
+    host_id: str
+    supervisor: tuple[int, int | None]
+    """Pid and start time of this process."""
+    isolation: str = "none"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunPlan:
+    """Everything a run will be."""
+
+    meta: RunMeta
+    state: RunState
+    commands: tuple[CommandFile, ...]
+    prompt: str
+    command: Command
+    limits: Limits
+
+
+def plan_run(ask: Ask, scene: Scene, config: Config, engine: Engine, short_id: str) -> RunPlan:
+    """The run that *ask* becomes under *short_id*; raises OperatorError or HostError where it cannot be."""
+    task = checked_task(ask.task)
+    tier = policy.tier(ask.run_type)
+    _check_isolation(config, scene.isolation)
+    slug = naming.slugify(task)
+    name = naming.run_name(datetime.fromtimestamp(scene.now, UTC), slug, short_id)
+    box = scene.layout.box(name)
+    files = commands.command_set(short_id, name, str(box.outbox))
+    safe, human = commands.safe_names(short_id), commands.human_only_names(short_id)
+    meta = RunMeta(
+        run_name=name, short_id=short_id, run_type=ask.run_type, task=task, slug=slug, repo_sha_start=scene.head,
+        dirty=scene.dirty, engine=engine.name, model=scene.model, engine_version=scene.engine_version,
+        agent=tier.agent if scene.mind else None, mind=scene.mind, tools_allowlist=tier.tools, safe_commands=safe,
+        human_only_commands=human, config_hash=policy.config_hash(tier.tools, safe, human),
+        commands_digest=commands.digest(files), isolation=scene.isolation, argv=ask.argv, created_at=iso(scene.now),
+    )  # fmt: skip
+    state = RunState(
+        boot_id=scene.boot_id, host_id=scene.host_id, supervisor_pid=scene.supervisor[0],
+        supervisor_start=scene.supervisor[1], isolation=scene.isolation, model=scene.model,
+        session_cwd=str(scene.layout.root), started_at=iso(scene.now), config_hash=meta.config_hash,
+    )  # fmt: skip
+    return _complete(meta, state, files, scene, config, engine, session=_session(scene.token, short_id))
+
+
+def plan_resume(meta: RunMeta, state: RunState, message: str, scene: Scene, config: Config, engine: Engine) -> RunPlan:
+    """The run that *meta* and *state* become when they go on with the same envelope (seed 003, phase 4; T143).
+
+    *message* is what the operator adds to the task, or empty. Raises Tampered where the envelope that follows from
+    meta.yaml is not the one that was sealed (T144).
+    """
+    files = commands.command_set(meta.short_id, meta.run_name, str(scene.layout.box(meta.run_name).outbox))
+    sealed = policy.config_hash(meta.tools_allowlist, meta.safe_commands, meta.human_only_commands)
+    regenerated = policy.config_hash(
+        policy.tier(meta.run_type).tools, commands.safe_names(meta.short_id), commands.human_only_names(meta.short_id)
+    )
+    if not sealed == regenerated == meta.config_hash == state.config_hash:
+        raise Tampered("The envelope of this run is not the one it started with.", "Start a new run.")
+    again = dataclasses.replace(meta, task=f"{meta.task}\n\n{checked_task(message)}" if message else meta.task)
+    session = state.session_id or _session(scene.token, meta.short_id)
+    return _complete(again, state, files, scene, config, engine, session=session)
+
+
+def _complete(
+    meta: RunMeta,
+    state: RunState,
+    files: tuple[CommandFile, ...],
+    scene: Scene,
+    config: Config,
+    engine: Engine,
+    *,
+    session: str,
+) -> RunPlan:
+    box = scene.layout.box(meta.run_name)
+    prompt = prompts.system_prompt(
+        run_type=meta.run_type, run_name=meta.run_name, run_dir=str(box.outbox), tools=meta.tools_allowlist,
+        safe_commands=meta.safe_commands, human_only_commands=meta.human_only_commands,
+        mutates=policy.tier(meta.run_type).mutates,
+    )  # fmt: skip
+    brief = Brief(
+        meta=meta, root=scene.layout.root, run_dir=box.outbox, index=scene.layout.search_index, prompt=prompt,
+        session_id=session, python=scene.python, home=scene.home, options=_options(config),
+    )  # fmt: skip
+    command = engine.command(brief)
+    return RunPlan(meta=meta, state=state, commands=files, prompt=prompt, command=command, limits=limits(config))
+
+
+def checked_task(task: str) -> str:
+    """*task* as text that every file can hold; raises OperatorError for an empty or an endless one."""
+    # Bytes of the command line that are no UTF-8 arrive as lone surrogates, which neither YAML nor JSON readers take.
+    clean = task.encode("utf-8", "surrogateescape").decode("utf-8", "replace").replace("\0", "")
+    if not clean.strip():
+        raise OperatorError("The task is empty.", 'Say what to look for: ./agent scout "why is the start slow?"')
+    if len(clean.encode()) > TASK_LIMIT:
+        raise OperatorError("The task is longer than 1 MiB.", "Put the material into a file of the repository.")
+    return clean
+
+
+def _check_isolation(config: Config, isolation: str) -> None:
+    floor = config.sandbox
+    if floor in _LEVELS and _LEVELS.index(isolation) < _LEVELS.index(floor):
+        raise HostError(
+            f"The settings ask for isolation “{floor}”, this machine offers “{isolation}”.",
+            "Lower `sandbox:` in agent.yaml, or see ./agent doctor.",
+        )
+
+
+def _session(token: str, short_id: str) -> str:
+    return str(uuid.UUID(bytes=hashlib.sha256(f"{token} {short_id}".encode()).digest()[:16], version=4))
+
+
+def _options(config: Config) -> dict[str, str]:
+    return {
+        "num_ctx": str(config.num_ctx),
+        "keep_alive": config.keep_alive,
+        "call_timeout": f"{config.call_timeout:g}",
+        "max_turns": str(config.max_turns),
+    }
+
+
+def limits(config: Config) -> Limits:
+    """The limits of a run under *config*."""
+    return Limits(
+        stall_after=config.stall_after, linger=config.linger, grace=config.grace, timeout=config.timeout,
+        max_output=config.max_output, on_stall=config.on_stall,
+    )  # fmt: skip
+
+
+def title(task: str) -> str:
+    """The task as one line for people: secrets out, nothing that drives a terminal, at most 200 characters."""
+    line = " ".join(redact.visible(redact.redact(task[:4000]), newlines=True).split())
+    return line if len(line) <= _TITLE else line[: _TITLE - 1] + "…"
+
+
+_TITLE: Final = 200
+
+
+def facts(meta: RunMeta, state: RunState) -> dict[str, Any]:
+    """What the ledger says of a run: enough to draw its row from any one entry."""
+    failure = {"failure": {"kind": str(state.failure.kind), "message": state.failure.message}} if state.failure else {}
+    return {
+        "id": meta.short_id, "type": meta.run_type, "engine": meta.engine, "agent": meta.agent, "model": state.model,
+        "isolation": state.isolation, "task": title(meta.task), "status": str(state.status), "phase": str(state.phase),
+        "started_at": state.started_at, "ended_at": state.ended_at, "attempt": state.attempt,
+        "patch": dict(state.patch) if state.patch else None, "usage": dict(state.usage), "exit_code": state.exit_code,
+        "config_hash": meta.config_hash, "repo_sha_start": meta.repo_sha_start, "failure": None, **failure,
+    }  # fmt: skip
+
+
+def describe(plan: RunPlan, env_names: list[str]) -> dict[str, Any]:
+    """The plan as a mapping, for ``--dry-run`` and for the launch record: no value of a variable is in it (T154)."""
+    return {
+        "meta": plan.meta.to_dict(),
+        "argv": [redact.redact(word) for word in plan.command.argv],
+        "environment": sorted(env_names),
+        "stdin_bytes": len(plan.command.stdin),
+        "system_prompt": plan.prompt,
+        "commands": [file.name for file in plan.commands],
+        "limits": dataclasses.asdict(plan.limits),
+    }

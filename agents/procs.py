@@ -1,0 +1,263 @@
+"""The door to processes: who is alive, on which machine and boot, and how a tree is started and ended."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import platform
+import signal
+import socket
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from agents import guard
+from agents.errors import HostError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+RUN_MARK: Final = "AGENT_BOX_RUN"
+"""Environment variable that names the run in every process of its tree."""
+PIPE_SIZE: Final = 1024 * 1024
+_F_SETPIPE_SZ: Final = 1031
+
+
+def boot_id() -> str:
+    """Identity of this boot: a pid of another one means nothing."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
+    except OSError:
+        return "unknown"
+
+
+def host_id() -> str:
+    """Identity of this machine, hashed: a pid of another one means nothing in a shared folder."""
+    try:
+        name = Path("/etc/machine-id").read_text("ascii").strip()
+    except OSError:
+        name = ""
+    return hashlib.sha256(f"{name} {platform.node()}".encode()).hexdigest()[:16]
+
+
+def start_of(pid: int | None) -> int | None:
+    """Start time of *pid* in clock ticks since boot, or None when it is dead."""
+    return guard.start_ticks(pid) if pid else None
+
+
+def is_alive(pid: int | None, start: int | None) -> bool:
+    """Whether *pid* lives and is the process that was started at *start*; a reused pid is not (T140)."""
+    return start is not None and start_of(pid) == start
+
+
+def busy_ticks(pid: int | None, start: int | None) -> int:
+    """CPU time in clock ticks that the tree of *pid* has used: a silent tree that works is not stalled."""
+    if pid is None or not is_alive(pid, start):
+        return 0
+    return sum(_cpu_ticks(each) for each in (pid, *guard.descendants(pid)))
+
+
+def _cpu_ticks(pid: int) -> int:
+    fields = guard.stat_fields(pid)
+    return int(fields[11]) + int(fields[12]) if fields else 0
+
+
+@dataclass(slots=True)
+class Child:
+    """A guarded agent: handles, never serialised."""
+
+    process: subprocess.Popen[bytes]
+    line: socket.socket
+    stdout: int | None
+    """Read end of the agent's stdout, or None where it writes to a spool file."""
+    stderr: int
+    pid: int
+    start: int | None
+    kin: frozenset[int]
+    """Children that this process had before: they are none of this run's."""
+    told: list[dict[str, Any]] = field(default_factory=list)
+    _heard: bytes = b""
+
+    def release(self) -> None:
+        """Let the agent go; everything about it must be on disk by now."""
+        self._say(b"G")
+
+    def end(self, *, politely: bool) -> None:
+        """Ask the guard to end the tree: TERM and grace, or KILL at once."""
+        self._say(b"T" if politely else b"K")
+
+    def _say(self, word: bytes) -> None:
+        # A guard that was killed is noticed as the end of its socket.
+        with contextlib.suppress(OSError):
+            self.line.sendall(word)
+
+    def listen(self) -> bool:
+        """Read what the guard says into :attr:`told`; returns False once it is gone."""
+        try:
+            data = self.line.recv(65536)
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+        *lines, self._heard = (self._heard + data).split(b"\n")
+        self.told += [json.loads(line) for line in lines]
+        return bool(data)
+
+    def close(self) -> None:
+        """End what is left of the tree, with or without the guard's help, and close all handles."""
+        self.line.close()
+        try:
+            self.process.wait(timeout=_GUARD_PATIENCE)
+        except subprocess.TimeoutExpired:
+            # Stopped by its own ward, most likely. Its children become ours, because this process adopts orphans too.
+            self.process.kill()
+            self.process.wait()
+        if self.process.returncode != 0:
+            _end_strays(self.kin)
+        for handle in (self.stdout, self.stderr):
+            if handle is not None:
+                os.close(handle)
+
+
+_GUARD_PATIENCE: Final = 12.0
+
+
+def _children() -> frozenset[int]:
+    me = str(os.getpid()).encode()
+    names = [path.name for path in Path("/proc").iterdir() if path.name.isdigit()]
+    return frozenset(int(name) for name in names if (fields := guard.stat_fields(name)) and fields[1] == me)
+
+
+def _end_strays(kin: frozenset[int], patience: float = 10.0) -> None:
+    """Kill the children that this process has adopted beside its *kin*, and theirs, waiting *patience* seconds."""
+    deadline = time.monotonic() + patience
+    while (strays := _children() - kin) and time.monotonic() < deadline:
+        victims = [*strays, *(below for stray in strays for below in guard.descendants(stray))]
+        guard.signal_all(victims, signal.SIGSTOP)
+        guard.signal_all(victims, signal.SIGKILL)
+        for stray in strays:
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(stray, os.WNOHANG)
+        time.sleep(0.01)
+
+
+def spawn(
+    argv: Sequence[str],
+    *,
+    cwd: Path,
+    env: Mapping[str, str],
+    stdin: Path,
+    spool: Path | None,
+    grace: float,
+) -> Child:
+    """Start *argv* behind a guard, held before its first instruction until :meth:`Child.release`.
+
+    It gets its own session, *env* and nothing else as environment, the file *stdin*, and no other open file. *spool* is
+    the file for its stdout, or None for a pipe. *grace* is in seconds. Raises HostError where nothing can be started.
+    """
+    guard.adopt_orphans()
+    kin = _children()
+    ours, theirs = socket.socketpair()
+    out_read, out_write = _output(spool)
+    err_read, err_write = _pipe()
+    # Without -S a broken site directory could keep the guard from starting; it needs none.
+    command = [sys.executable, "-IS", guard.__file__, str(theirs.fileno()), str(grace), *argv]
+    try:
+        with stdin.open("rb") as given:
+            process = subprocess.Popen(
+                command, cwd=cwd, env=dict(env), stdin=given, stdout=out_write, stderr=err_write,
+                pass_fds=[theirs.fileno()], start_new_session=True,
+            )  # fmt: skip
+    except OSError as why:
+        raise HostError(f"The agent cannot be started: {why.strerror}.", "Type: ./agent doctor") from why
+    finally:
+        theirs.close()
+        os.close(out_write)
+        os.close(err_write)
+    child = Child(process=process, line=ours, stdout=out_read, stderr=err_read, pid=0, start=None, kin=kin)
+    return _introduced(child)
+
+
+def _introduced(child: Child) -> Child:
+    child.line.settimeout(30)
+    while not child.told:
+        if not child.listen():
+            child.close()
+            raise HostError("The guard of the agent did not start.", "Type: ./agent doctor")
+    first = child.told.pop(0)
+    child.pid, child.start = first["pid"], first["start"]
+    child.line.setblocking(False)
+    return child
+
+
+def _output(spool: Path | None) -> tuple[int | None, int]:
+    if spool is None:
+        return _pipe()
+    return None, os.open(spool, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+
+
+def _pipe() -> tuple[int, int]:
+    import fcntl
+
+    read, write = os.pipe2(os.O_CLOEXEC)
+    # A deep pipe: a program that exits right after a burst has handed it over (and one wake-up drains much).
+    with contextlib.suppress(OSError):
+        fcntl.fcntl(read, _F_SETPIPE_SZ, PIPE_SIZE)
+    os.set_blocking(read, False)
+    return read, write
+
+
+def end_remains(run_name: str, processes: Sequence[tuple[int | None, int | None]], wait: float = 3.0) -> int:
+    """End what a dead supervisor left of a run; returns how many processes were killed.
+
+    *processes* are (pid, start) of guard and agent. The guard ends the tree by itself as soon as its lifeline is gone,
+    so it is given *wait* seconds first. Killed are the recorded processes that still are who they were, their
+    descendants, and whatever carries the run's mark in its environment; never anything else (T140).
+    """
+    deadline = time.monotonic() + wait
+    while any(is_alive(*known) for known in processes) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    victims: set[int] = set()
+    for pid, start in processes:
+        if pid is not None and is_alive(pid, start):
+            victims |= {pid, *guard.descendants(pid)}
+    victims |= set(marked(run_name))
+    guard.signal_all(sorted(victims), signal.SIGSTOP)
+    guard.signal_all(sorted(victims | set(marked(run_name))), signal.SIGKILL)
+    return len(victims)
+
+
+def marked(run_name: str) -> list[int]:
+    """Pids of this user's processes whose environment carries the mark of *run_name*."""
+    import psutil
+
+    found = []
+    for process in psutil.process_iter():
+        # Another user's process may not be read, and one may end while it is looked at.
+        with contextlib.suppress(psutil.Error, OSError):
+            if process.environ().get(RUN_MARK) == run_name and process.pid != os.getpid():
+                found.append(process.pid)
+    return found
+
+
+def interrupt(pid: int, start: int | None) -> bool:
+    """Send SIGTERM to *pid* if it still is the process started at *start*; returns whether it was sent."""
+    try:
+        handle = os.pidfd_open(pid)
+    except OSError:
+        return False
+    try:
+        # The handle holds the identity: between this look and the signal the pid cannot become somebody else's.
+        if not is_alive(pid, start):
+            return False
+        signal.pidfd_send_signal(handle, signal.SIGTERM)
+    except OSError:
+        return False
+    finally:
+        os.close(handle)
+    return True

@@ -1,0 +1,270 @@
+"""The event loop of a living run: record, follow, keep time, end the tree; nothing the agent does can raise here."""
+
+from __future__ import annotations
+
+import errno
+import math
+import select
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, Protocol
+
+from agents.events import Progress, Result, reduce
+from agents.model import FailureKind
+from agents.procs import busy_ticks
+from agents.recorder import CHUNK
+from agents.timers import Due, Limits, Timers
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from agents.events import Event
+    from agents.follower import Follower
+    from agents.interrupts import Interrupts
+    from agents.procs import Child
+    from agents.recorder import PipeRecorder, Recorder
+    from agents.times import Clock
+
+# Wake-ups are gathered: an agent that writes a thousand short lines a second costs fifty looks, not a thousand.
+_GATHER: Final = 0.02
+_LOOK: Final = 1.0
+"""Seconds between two looks when nothing happens; also the beat of heartbeats and of a spool file."""
+_SPOOL_LOOK: Final = 0.2
+# After the agent's own end its pipe may still be held by a grandchild: that one is ended, not waited for.
+_REAP_PATIENCE: Final = 15.0
+
+
+class Listener(Protocol):
+    """Who is told how the run goes on."""
+
+    def event(self, event: Event, progress: Progress) -> None:
+        """Take note of *event*, which led to *progress*."""
+        ...
+
+    def beat(self, progress: Progress, lines: int, *, signs: bool) -> None:
+        """Called at most about once a second; *signs* says whether the agent gave a sign of life since the last."""
+        ...
+
+    def stalled(self, *, silent: bool) -> None:
+        """Called when a run that is only to be marked falls silent, and when it speaks again."""
+        ...
+
+
+@dataclass(slots=True)
+class Ending:
+    """How the agent's process ended."""
+
+    exit_code: int | None = None
+    """As the kernel gave it: negative is a signal; None if it never started."""
+    cause: FailureKind | None = None
+    """Why the supervisor ended it, or why it could not start; None if it ended by itself."""
+    stopped: bool = False
+    """Whether the operator asked for the end."""
+    message: str = ""
+    progress: Progress = field(default_factory=Progress)
+    lines: int = 0
+    notes: list[str] = field(default_factory=list)
+
+
+class Pump:
+    """Drives one agent from its release to the end of its whole tree.
+
+    *child* is held at its gate; *stream* and *stderr* record what it says; *follower* reads the stream behind the
+    recorder; *limits* and *clock* say how long anything may take; *listener* is told about it.
+    """
+
+    def __init__(
+        self,
+        child: Child,
+        stream: Recorder,
+        stderr: PipeRecorder,
+        follower: Follower,
+        limits: Limits,
+        clock: Clock,
+        listener: Listener,
+    ) -> None:
+        self._child = child
+        self._stream = stream
+        self._stderr = stderr
+        self._follower = follower
+        self._limits = limits
+        self._clock = clock
+        self._listener = listener
+        self._timers = Timers(clock.mono(), clock.mono())
+        self._ending = Ending()
+        self._ordered: float | None = None
+        """When the end of the tree was ordered."""
+        self._gone = False
+        """Whether the tree is gone, as far as the guard knows."""
+        self._beaten = clock.mono()
+        self._signs = False
+        self._marked = False
+        self._ticks = 0
+        self._broken = False
+
+    def run(self, interrupts: Interrupts) -> Ending:
+        """Release the agent and stay until nothing of it is left; returns how it ended."""
+        poll = select.poll()
+        for handle in (self._child.stdout, self._child.stderr, self._child.line.fileno(), interrupts.wakeup):
+            if handle is not None:
+                poll.register(handle, select.POLLIN)
+        self._child.release()
+        while not self._gone:
+            ready = {handle for handle, _ in poll.poll(self._patience() * 1000)}
+            self._hear(ready)
+            self._obey(interrupts)
+            self._keep_time()
+            try:
+                self._record(poll)
+                self._beat()
+            except OSError as why:
+                self._broke(why)
+        self._finish()
+        return self._ending
+
+    def _broke(self, why: OSError) -> None:
+        """The disk failed: without evidence no agent may go on."""
+        self._broken = True
+        cause = FailureKind.ENOSPC if why.errno in {errno.ENOSPC, errno.EDQUOT} else FailureKind.IO
+        self._order(cause, f"The box cannot be written: {why.strerror}.", polite=False)
+
+    def _patience(self) -> float:
+        wait = min(_LOOK if self._child.stdout is not None else _SPOOL_LOOK, self._until_next())
+        return max(wait, 0.0)
+
+    def _until_next(self) -> float:
+        if self._ordered is not None:
+            return math.inf
+        return self._timers.wait(self._limits, self._clock.mono())
+
+    def _record(self, poll: select.poll) -> None:
+        """Take what is there, follow it, and rest a moment when it was little, so that wake-ups are few."""
+        taken = self._stream.drain() if not self._full() else 0
+        self._stderr.drain()
+        self._silence_ended(poll)
+        if taken:
+            self._follow(self._follower.advance())
+            self._signed()
+        if self._full():
+            self._order(
+                FailureKind.OUTPUT_LIMIT, f"It printed more than {self._limits.max_output} bytes.", polite=False
+            )
+        if 0 < taken < CHUNK // 4 and self._ordered is None:
+            select.select([], [], [], _GATHER)
+
+    def _full(self) -> bool:
+        return self._broken or self._stream.full
+
+    def _silence_ended(self, poll: select.poll) -> None:
+        """A pipe whose writers are gone is ready for ever: it is not to be asked again."""
+        for handle, ended in (
+            (self._child.stdout, self._stream.ended or self._full()),
+            (self._child.stderr, self._stderr.ended),
+        ):
+            if handle is not None and ended:
+                _forget(poll, handle)
+
+    def _follow(self, events: Iterable[Event]) -> None:
+        for event in events:
+            self._ending.progress = reduce(self._ending.progress, event)
+            if isinstance(event, Result):
+                self._timers = self._timers.result(self._clock.mono())
+            self._listener.event(event, self._ending.progress)
+
+    def _signed(self) -> None:
+        self._signs = True
+        self._timers = self._timers.sign(self._clock.mono())
+        if self._marked:
+            self._marked = False
+            self._listener.stalled(silent=False)
+
+    def _hear(self, ready: set[int]) -> None:
+        if self._child.line.fileno() not in ready:
+            return
+        if not self._child.listen():
+            # The guard was killed or has done its work; whatever is left is ended when the child is closed.
+            self._gone = True
+        for said in self._child.told:
+            self._heard(said)
+        self._child.told.clear()
+
+    def _heard(self, said: dict[str, object]) -> None:
+        if "error" in said:
+            self._ending.cause = FailureKind.SPAWN
+            self._ending.message = f"The program cannot be run: {said.get('message')}"
+        if "exit" in said and isinstance(said["exit"], int):
+            self._ending.exit_code = said["exit"]
+            self._order(None, "", polite=True)
+        if said.get("reaped"):
+            self._gone = True
+
+    def _obey(self, interrupts: Interrupts) -> None:
+        if not interrupts.count:
+            return
+        interrupts.clear()
+        self._ending.stopped = self._ending.stopped or self._ordered is None
+        self._order(None, "", polite=interrupts.count == 1)
+
+    def _keep_time(self) -> None:
+        now = self._clock.mono()
+        if self._ordered is not None:
+            self._gone = self._gone or now - self._ordered > self._limits.grace + _REAP_PATIENCE
+            return
+        due = self._timers.due(self._limits, now)
+        if due is Due.SILENCE:
+            self._silent(now)
+        elif due is Due.TIMEOUT:
+            self._order(FailureKind.TIMEOUT, f"It ran longer than {self._limits.timeout:g} s.", polite=True)
+        elif due is Due.LINGER:
+            self._ending.notes.append(f"it was still running {self._limits.linger:g} s after its result and was ended")
+            self._order(None, "", polite=True)
+
+    def _silent(self, now: float) -> None:
+        """Silence is forgiven while a tool call is in flight and its tree works; else the run has stalled."""
+        ticks = busy_ticks(self._child.pid, self._child.start)
+        at_work = self._ending.progress.in_flight is not None and ticks > self._ticks
+        self._ticks = ticks
+        if at_work:
+            self._signs = True
+        elif self._limits.on_stall == "reap":
+            self._order(FailureKind.STALLED, f"It said nothing for {self._limits.stall_after:g} s.", polite=True)
+        elif not self._marked:
+            self._marked = True
+            self._listener.stalled(silent=True)
+        self._timers = self._timers.sign(now)
+
+    def _order(self, cause: FailureKind | None, message: str, *, polite: bool) -> None:
+        """Order the end of the tree, once politely and once at once; the first cause stands."""
+        if self._ordered is None:
+            self._ordered = self._clock.mono()
+            self._ending.cause = self._ending.cause or cause
+            self._ending.message = self._ending.message or message
+            self._child.end(politely=polite)
+        elif not polite:
+            self._child.end(politely=False)
+
+    def _beat(self) -> None:
+        now = self._clock.mono()
+        if now - self._beaten >= _LOOK:
+            self._listener.beat(self._ending.progress, self._follower.lines, signs=self._signs)
+            self._beaten, self._signs = now, False
+
+    def _finish(self) -> None:
+        """The tree is gone: what it left in the pipes is all there will ever be."""
+        try:
+            while not self._full() and self._stream.drain():
+                self._follow(self._follower.advance())
+            while self._stderr.drain():
+                continue
+        except OSError as why:
+            self._broke(why)
+        self._follow(self._follower.finish())
+        self._ending.lines = self._follower.lines
+        if self._stderr.dropped:
+            self._ending.notes.append(f"{self._stderr.dropped} bytes of stderr were not kept")
+
+
+def _forget(poll: select.poll, handle: int) -> None:
+    try:
+        poll.unregister(handle)
+    except KeyError:
+        return

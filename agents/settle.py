@@ -1,0 +1,178 @@
+"""How a run ends: from the ending of its process to status and failure, report, sealed evidence, ledger, pointers."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import hashlib
+from typing import TYPE_CHECKING, Any, Final
+
+from agents import files, plan, redact
+from agents.events import PLAIN
+from agents.layout import EVIDENCE, LATEST
+from agents.model import Actor, Failure, FailureKind, Phase, Status, step
+from agents.times import iso
+
+if TYPE_CHECKING:
+    from agents.events import Dialect
+    from agents.journal import Journal
+    from agents.layout import Box
+    from agents.model import RunMeta, RunState
+    from agents.pump import Ending
+    from agents.store import Store
+    from agents.times import Clock
+
+REPORT_LIMIT: Final = 4 * 1024 * 1024
+"""Bytes of a report that the agent left in its outbox."""
+
+# Exit codes that say how a process was ended (128 + signal is a shell's way of saying it). T137.
+_KILLED: Final = frozenset({-9, 137})
+_ABORTED: Final = frozenset({-1, -2, -15, 129, 130, 143})
+_BUDGET: Final = frozenset({"error_max_turns", "error_max_budget_usd"})
+
+EVENTS: Final = {
+    Status.CRASHED: "run.crashed",
+    Status.STALLED: "run.stalled",
+    Status.STOPPED: "run.stopped",
+}
+"""Ledger event of a status; every other end is ``run.finished``."""
+
+
+def decide(ending: Ending, dialect: Dialect, breach: tuple[str, ...] = ()) -> tuple[Status, FailureKind | None, str]:
+    """Status, failure kind and sentence for a read-only run's *ending* (D13, T136, T137); pure.
+
+    *breach* names what changed in the operator's repository although nothing should have (T147).
+    """
+    if breach:
+        shown = ", ".join(breach[:5]) + (f" and {len(breach) - 5} more" if len(breach) > 5 else "")  # noqa: PLR2004
+        return Status.CRASHED, FailureKind.AIRLOCK_BREACH, f"It changed the repository: {redact.visible(shown)}."
+    if ending.cause is FailureKind.STALLED:
+        return Status.STALLED, FailureKind.STALLED, ending.message
+    if ending.cause:
+        return Status.CRASHED, ending.cause, ending.message
+    if ending.stopped:
+        return Status.STOPPED, None, "You stopped it."
+    if dialect is PLAIN:
+        return _by_exit_code(ending, "The program")
+    return _by_result(ending)
+
+
+def _by_result(ending: Ending) -> tuple[Status, FailureKind | None, str]:
+    result = ending.progress.result
+    if result is None:
+        status, kind, message = _by_exit_code(ending, "The agent")
+        if status is Status.DONE:
+            return Status.CRASHED, FailureKind.AGENT_ABORT, "The agent ended without a result."
+        return status, kind, message
+    if result.subtype in _BUDGET:
+        return Status.CRASHED, FailureKind.BUDGET, f"Its budget was spent ({result.subtype})."
+    if result.is_error:
+        first = redact.visible(redact.redact(result.text.strip().partition("\n")[0]))[:300]
+        return Status.CRASHED, FailureKind.TOOL_ERROR, first or f"The agent reported {result.subtype}."
+    # One that lingered after a good result was ended by us; its exit code says nothing.
+    lingered = bool(ending.notes) and (ending.exit_code or 0) < 0
+    return (Status.DONE, None, "") if lingered or ending.exit_code == 0 else _by_exit_code(ending, "The agent")
+
+
+def _by_exit_code(ending: Ending, who: str) -> tuple[Status, FailureKind | None, str]:
+    code = ending.exit_code
+    if code == 0:
+        return Status.DONE, None, ""
+    if code is None:
+        return Status.CRASHED, FailureKind.AGENT_ABORT, f"{who} vanished together with its guard."
+    if code in _KILLED:
+        return Status.CRASHED, FailureKind.OOM, f"{who} was killed (SIGKILL), most likely for want of memory."
+    if code in _ABORTED:
+        return Status.CRASHED, FailureKind.AGENT_ABORT, f"{who} was interrupted (exit code {code})."
+    return Status.CRASHED, FailureKind.TOOL_ERROR, f"{who} ended with exit code {code}."
+
+
+def write_report(box: Box, meta: RunMeta, ending: Ending, answer: str) -> None:
+    """Write report.md (and plan.md of a plan run) from the agent's last words, with secrets taken out (D14).
+
+    *answer* is what a program without a result event printed. What the agent left in its outbox counts only where the
+    stream has nothing.
+    """
+    text = ending.progress.result.text if ending.progress.result else answer
+    if not text.strip():
+        left = files.read_capped(box.outbox / "report.md", REPORT_LIMIT)
+        text = left.decode("utf-8", "replace") if left else "The agent gave no report."
+    shown = redact.visible(redact.redact(text), newlines=True).rstrip() + "\n"
+    files.write(box.report, shown.encode())
+    failed = ending.progress.result is not None and ending.progress.result.is_error
+    if meta.run_type == "plan" and not failed:
+        files.write(box.plan, shown.encode())
+
+
+def last_safe_artifact(box: Box) -> str | None:
+    """The most telling file of the box that is whole (seed 003, phase 2; T137)."""
+    order = ("changes.patch", "plan.md", "report.md", "raw/stream.jsonl", "raw/stderr.log")
+    return next((name for name in order if (box.path / name).exists() and (box.path / name).stat().st_size), None)
+
+
+def seal(box: Box) -> dict[str, str]:
+    """SHA-256 of every file of evidence that the box holds."""
+    return {name: digest for name in EVIDENCE if (digest := hash_file(box, name))}
+
+
+def hash_file(box: Box, name: str) -> str | None:
+    """SHA-256 of the file *name* of the box, or None where it is not there."""
+    with contextlib.suppress(OSError), (box.path / name).open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+    return None
+
+
+def conclude(
+    store: Store,
+    journal: Journal,
+    clock: Clock,
+    meta: RunMeta,
+    actor: Actor,
+    outcome: tuple[Status, FailureKind | None, str],
+    ending: Ending,
+) -> RunState:
+    """Write the end of the run: state first, then what follows from it (ledger, pointers, marker).
+
+    A status that a watchdog has set meanwhile stands. Raises HostError where the end cannot be recorded.
+    """
+    status, kind, message = outcome
+    box = store.box(meta.run_name)
+    failure = Failure(kind=kind, message=message, last_safe_artifact=last_safe_artifact(box)) if kind else None
+
+    def end(state: RunState) -> RunState:
+        settled: dict[str, Any] = {
+            "phase": Phase.SETTLED, "pid": None, "pid_start": None, "guard_pid": None, "guard_start": None,
+            "ended_at": iso(clock.wall()), "exit_code": ending.exit_code, "events": ending.lines,
+            "usage": ending.progress.result.usage if ending.progress.result else state.usage,
+            "model": ending.progress.model or state.model, "notes": (*state.notes, *_notes(ending)),
+            "session_id": state.session_id or ending.progress.session_id,
+        }  # fmt: skip
+        if state.status is not Status.ACTIVE and (state.status is status or kind is FailureKind.OOM):
+            return dataclasses.replace(state, **settled)
+        return step(state, status, actor, failure=failure, **settled)
+
+    with files.reported("record how the run ended"):
+        state = store.update(meta.run_name, end)
+    record(store, journal, meta, state)
+    return state
+
+
+def _notes(ending: Ending) -> tuple[str, ...]:
+    return (*ending.notes, *ending.progress.notes)
+
+
+def record(store: Store, journal: Journal, meta: RunMeta, state: RunState, **further: Any) -> None:
+    """Write what follows from a settled *state*: ledger entry with the seal, pointers, no marker; can be repeated."""
+    event = EVENTS.get(state.status, "run.finished")
+    entry = {**plan.facts(meta, state), "evidence": seal(store.box(meta.run_name)), **further}
+    journal.append(event, meta.run_name, entry, anchor=True)
+    with files.reported("move the pointers"):
+        if state.status in {Status.CRASHED, Status.STALLED}:
+            store.point("last-fail", meta.run_name)
+        if state.status is Status.REVIEW:
+            store.point("last-review", meta.run_name)
+        if state.status is Status.DONE:
+            store.point("last-done", meta.run_name)
+        if LATEST not in store.pointers():
+            store.point(LATEST, meta.run_name)
+        store.deactivate(meta.short_id)

@@ -1,0 +1,177 @@
+"""The watchdog's round at the start of every command: finish what a dead supervisor left half done."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from typing import TYPE_CHECKING, Final
+
+from agents import files, plan, procs, publish, settle, watchdog
+from agents.engines import registry
+from agents.errors import BoxError
+from agents.events import PLAIN, reduce
+from agents.follower import Follower
+from agents.layout import STAGING
+from agents.model import Actor, Failure, FailureKind, Phase, Status, step
+from agents.pump import Ending
+from agents.watchdog import Facts, Verdict
+
+if TYPE_CHECKING:
+    from agents.context import Context
+    from agents.events import Dialect
+    from agents.model import RunMeta, RunState
+
+STALE: Final = 600.0
+"""Seconds after which a marker or a staging folder without a run counts as a dead start's."""
+
+
+def sweep(context: Context) -> list[str]:
+    """Look at every run that may be ACTIVE and bring the dead ones to a truthful end; returns their names.
+
+    Idempotent, safe beside other sweeps and beside live supervisors, and swept itself when it is killed. A run that
+    cannot be read is reported and left alone: one bad box must not stop the operator's work.
+    """
+    changed = []
+    for short_id, name in context.store.active().items():
+        try:
+            if _tend(context, short_id, name):
+                changed.append(name)
+        except BoxError as why:
+            context.say(f"{name}: {why.message}")
+    _collect(context)
+    return changed
+
+
+def _tend(context: Context, short_id: str, name: str) -> bool:
+    if not context.store.box(name).state.exists():
+        _drop_marker(context, short_id)
+        return False
+    state = context.store.load(name)
+    verdict = watchdog.judge(state, facts(context, name, state), context.config.stall_after)
+    if verdict in {Verdict.FINE, Verdict.FOREIGN}:
+        return False
+    owner = context.store.own(name)
+    if owner is None:
+        # Its supervisor lives: only silence is judged against a live one.
+        return verdict is Verdict.STALLED and _stall(context, name, state)
+    with contextlib.ExitStack() as undo:
+        undo.callback(owner.release)
+        # Somebody may have been faster between the look and the lock.
+        state = context.store.load(name)
+        verdict = watchdog.judge(state, facts(context, name, state, owned=True), context.config.stall_after)
+        return _recover(context, name, state, verdict)
+
+
+def facts(context: Context, name: str, state: RunState, *, owned: bool = False) -> Facts:
+    """What the machine knows about the run *name*; *owned* says that the caller itself holds its owner lock."""
+    return Facts(
+        host_id=procs.host_id(),
+        boot_id=procs.boot_id(),
+        owner_alive=not owned and files.is_locked(context.store.box(name).owner_lock),
+        child_alive=procs.is_alive(state.pid, state.pid_start),
+        wall=context.clock.wall(),
+        mono=context.clock.mono(),
+    )
+
+
+def _drop_marker(context: Context, short_id: str) -> None:
+    """Drop the marker of a start that died before its box was there; a young one may still be on its way."""
+    marker = context.layout.active / short_id
+    with contextlib.suppress(OSError):
+        if time.time() - marker.stat().st_mtime > STALE:
+            marker.unlink()
+
+
+def _stall(context: Context, name: str, state: RunState) -> bool:
+    """A silent run whose supervisor lives but does not act (stopped, hung): reap its tree and say so."""
+    if context.config.on_stall == "mark":
+        return False
+    meta = context.store.meta(name)
+    procs.end_remains(name, [(state.guard_pid, state.guard_start), (state.pid, state.pid_start)], wait=0)
+    failure = Failure(
+        kind=FailureKind.STALLED,
+        message=f"It said nothing for {context.config.stall_after:g} s.",
+        last_safe_artifact=settle.last_safe_artifact(context.store.box(name)),
+    )
+
+    def change(now: RunState) -> RunState:
+        return step(now, Status.STALLED, Actor.WATCHDOG, failure=failure) if now.status is Status.ACTIVE else now
+
+    written = context.store.update(name, change)
+    context.journal.append("run.stalled", name, plan.facts(meta, written))
+    publish.remove(context.layout, meta.short_id)
+    return True
+
+
+def _recover(context: Context, name: str, state: RunState, verdict: Verdict) -> bool:
+    """Bring a run whose supervisor is dead to its end; the caller holds its owner lock."""
+    meta = context.store.meta(name)
+    if verdict is Verdict.SETTLED:
+        _catch_up(context, meta, state)
+        return False
+    if verdict is not Verdict.REBOOTED:
+        procs.end_remains(name, [(state.guard_pid, state.guard_start), (state.pid, state.pid_start)])
+    ending, answer, dialect = reread(context, meta, state)
+    box = context.store.box(name)
+    # The agent had ended well and only the last steps are missing: they are done now instead.
+    finished = state.phase is Phase.FINALIZING and state.exit_code == 0
+    outcome = settle.decide(ending, dialect) if finished else _death(verdict)
+    if finished and outcome[0] not in {Status.DONE, Status.CRASHED}:
+        outcome = _death(verdict)
+    with files.reported("write the report"):
+        settle.write_report(box, meta, ending, answer)
+    settle.conclude(context.store, context.journal, context.clock, meta, Actor.WATCHDOG, outcome, ending)
+    publish.remove(context.layout, meta.short_id)
+    return True
+
+
+def _death(verdict: Verdict) -> tuple[Status, FailureKind | None, str]:
+    if verdict is Verdict.STALLED:
+        return Status.STALLED, FailureKind.STALLED, "Its supervisor died and it was silent; its processes were ended."
+    if verdict is Verdict.REBOOTED:
+        return Status.CRASHED, FailureKind.REBOOT, "The machine was restarted while it ran."
+    return Status.CRASHED, FailureKind.SUPERVISOR_DIED, "Its supervisor died; its processes were ended."
+
+
+def reread(context: Context, meta: RunMeta, state: RunState) -> tuple[Ending, str, Dialect]:
+    """What the recorded stream of a run tells, as the live supervisor would have heard it."""
+    dialect = dialect_of(meta)
+    follower = Follower(context.store.box(meta.run_name).stream, dialect)
+    ending = Ending(exit_code=state.exit_code)
+    try:
+        for event in follower.finish():
+            ending.progress = reduce(ending.progress, event)
+        ending.lines = follower.lines
+        return ending, "" if dialect.readers else follower.tail(), dialect
+    finally:
+        follower.close()
+
+
+def dialect_of(meta: RunMeta) -> Dialect:
+    """How the stream of the run *meta* is to be read."""
+    try:
+        return registry.engine(meta.engine).dialect
+    except BoxError:
+        # An engine that is no longer installed: its stream is still text.
+        return PLAIN
+
+
+def _catch_up(context: Context, meta: RunMeta, state: RunState) -> None:
+    """Do again what follows from a settled state: the ledger may not know of it yet."""
+    rows = {row["run"]: row for row in context.journal.rows()[0]}
+    known = rows.get(meta.run_name, {})
+    if (known.get("status"), known.get("attempt")) == (str(state.status), state.attempt):
+        context.store.deactivate(meta.short_id)
+    else:
+        settle.record(context.store, context.journal, meta, state, recovered=True)
+    publish.remove(context.layout, meta.short_id)
+
+
+def _collect(context: Context) -> None:
+    """Remove the commands of runs that are over, and staging folders that dead starts left."""
+    publish.collect(context.layout, context.store.active())
+    with contextlib.suppress(OSError):
+        for folder in (context.layout.runs, context.layout.data):
+            for path in folder.glob(f"{STAGING}*"):
+                if time.time() - path.stat().st_mtime > STALE and not files.is_locked(path / "private/owner.lock"):
+                    files.remove_tree(path)

@@ -1,0 +1,93 @@
+"""`agent logs`: the recorded stream as people read it, or raw, once or while it grows."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from agents import events, redact
+from agents.errors import OperatorError
+from agents.model import Status
+from agents.sweep import dialect_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import IO
+
+    from agents.context import Context
+    from agents.events import Dialect, Event
+
+_PAUSE = 0.2
+_LONGEST = 64 * 1024
+"""Bytes of one line that are shown; the whole of it is in the box."""
+
+
+def follow(context: Context, name: str, *, to_the_end: bool, whole: bool = False) -> Iterator[bytes]:
+    """Lines of the run's stream, huge ones cut unless *whole*; with *to_the_end* goes on until the run is over."""
+    path = context.store.box(name).stream
+    if not path.exists() and not to_the_end:
+        raise OperatorError("This run has said nothing yet.", f"Type: ./agent logs -f {name.rpartition('__')[2]}")
+    while to_the_end and not path.exists() and _lives(context, name):
+        time.sleep(_PAUSE)
+    if not path.exists():
+        return
+    with path.open("rb") as stream:
+        while True:
+            # Asked before reading: what came between the last read and the end is still read.
+            lives = to_the_end and _lives(context, name)
+            yield from _lines(stream, whole=whole)
+            if not lives:
+                return
+            time.sleep(_PAUSE)
+
+
+def _lines(stream: IO[bytes], *, whole: bool) -> Iterator[bytes]:
+    while line := stream.readline(_LONGEST):
+        yield line
+        # The rest of a huge line is passed over in pieces, so that it costs no memory.
+        piece = line
+        while piece and not piece.endswith(b"\n") and len(piece) == _LONGEST:
+            piece = stream.readline(_LONGEST)
+            if whole:
+                yield piece
+
+
+def _lives(context: Context, name: str) -> bool:
+    return (
+        context.store.load(name).status in {Status.ACTIVE, Status.STALLED} and context.store.load(name).pid is not None
+    )
+
+
+def render(line: bytes, dialect: Dialect) -> str | None:
+    """One line for a terminal, without secrets and with nothing left that could drive it; None for what says nothing."""
+    text = _text(events.decode(line.rstrip(b"\n"), dialect))
+    return redact.visible(redact.redact(text), newlines=True).rstrip() if text else None
+
+
+def _text(event: Event) -> str | None:
+    shown: str | None = None
+    match event:
+        case events.Init(model=model):
+            shown = f"◆ session started ({model or 'no model'})"
+        case events.Said(text) | events.Output(text):
+            shown = text
+        case events.ToolCall(name, argument):
+            shown = f"→ {name}({argument[:200]})"
+        case events.ToolResult(is_error=True):
+            shown = "← error"
+        case events.Result() as result:
+            shown = f"◆ {'failed' if result.is_error else 'done'}: {result.subtype}"
+        case events.Fact(kind):
+            shown = f"◇ {kind}"
+        case events.Garbage(head):
+            shown = head.decode("utf-8", "replace")
+    return shown
+
+
+def rendered(context: Context, name: str, *, to_the_end: bool) -> Iterator[str]:
+    """The run's stream, line by line, for people."""
+    dialect = dialect_of(context.store.meta(name))
+    for line in follow(context, name, to_the_end=to_the_end):
+        shown = render(line, dialect)
+        if shown:
+            yield shown

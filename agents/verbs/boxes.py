@@ -1,0 +1,130 @@
+"""Verbs that look at boxes: status, list, show, logs, stop."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from agents import control, journal, plan, redact, transcript, views
+from agents.layout import EVIDENCE
+from agents.verbs import options
+
+if TYPE_CHECKING:
+    from agents.context import Context
+
+All = Annotated[bool, typer.Option("--all", "-a", help="All runs, not only the newest.")]
+Follow = Annotated[bool, typer.Option("--follow", "-f", help="Go on until the run is over.")]
+Raw = Annotated[bool, typer.Option("--raw", help="The bytes as they were recorded.")]
+
+_SHOWN = 10
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verbs to *app*."""
+    app.command()(status)
+    app.command(name="list")(list_)
+    app.command()(show)
+    app.command()(logs)
+    app.command()(stop)
+
+
+def rows(context: Context, *, every: bool = False) -> list[dict[str, Any]]:
+    """Rows of the newest runs, or of *every* one, with what the state of a living run says now."""
+    found = views.fold(context.journal.entries()) if every else context.journal.rows()[0]
+    live = {
+        name: context.store.load(name)
+        for name in context.store.active().values()
+        if context.store.box(name).state.exists()
+    }
+    now = {name: {"status": str(state.status), "phase": str(state.phase)} for name, state in live.items()}
+    foreign = {name: {"status": "UNKNOWN"} for name, state in live.items() if _is_foreign(state.host_id)}
+    return [{**row, **now.get(row["run"], {}), **foreign.get(row["run"], {})} for row in found]
+
+
+def _is_foreign(host_id: str | None) -> bool:
+    from agents.procs import host_id as here
+
+    return host_id is not None and host_id != here()
+
+
+def status(json_: options.Json = False) -> int:
+    """What runs, what waits for you, and what ended last.
+
+    Example: ./agent status
+    """
+    found = rows(options.swept())[:_SHOWN]
+    typer.echo(journal.as_json(found) if json_ else views.status(found, time.time()))
+    return 0
+
+
+def list_(all_: All = False, json_: options.Json = False) -> int:
+    """List runs, newest first.
+
+    Example: ./agent list --all
+    """
+    found = rows(options.swept(), every=all_)
+    typer.echo(journal.as_json(found) if json_ else views.listing(found, time.time()))
+    return 0
+
+
+def show(target: options.Target = "latest", json_: options.Json = False) -> int:
+    """Show one run: how it stands, its files, its report.
+
+    Example: ./agent show a1b2
+    """
+    context = options.swept()
+    name = context.store.resolve(target)
+    meta, state, box = context.store.meta(name), context.store.load(name), context.store.box(name)
+    if json_:
+        whole = {"meta": meta.to_dict(), "state": json.loads(state.to_json()), "box": str(box.path)}
+        typer.echo(json.dumps(whole, indent=1))
+        return 0
+    typer.echo(views.outcome(plan.facts(meta, state), f".agents/runs/{name}"))
+    details = {
+        "task": plan.title(meta.task), "type": meta.run_type, "engine": meta.engine, "mind": meta.mind,
+        "model": state.model, "isolation": state.isolation, "tools": ", ".join(meta.tools_allowlist),
+        "base": meta.repo_sha_start[:12] + (" (with uncommitted changes beside it)" if meta.dirty else ""),
+        "session": state.session_id, "attempt": state.attempt,
+        "files": ", ".join(each for each in EVIDENCE if (box.path / each).exists()),
+    }  # fmt: skip
+    for key, value in details.items():
+        typer.echo(f"  {key:10}{redact.visible(str(value))}") if value else None
+    for note in state.notes:
+        typer.echo(f"  note      {redact.visible(note)}")
+    if box.report.exists():
+        typer.echo("\n" + box.report.read_text("utf-8", "replace").rstrip())
+    return 0
+
+
+def logs(target: options.Target = "latest", follow: Follow = False, raw: Raw = False) -> int:
+    """Print what the agent said.
+
+    Example: ./agent logs -f latest
+    """
+    context = options.swept()
+    name = context.store.resolve(target)
+    if raw:
+        for line in transcript.follow(context, name, to_the_end=follow, whole=True):
+            sys.stdout.buffer.write(line)
+            sys.stdout.buffer.flush()
+        return 0
+    for shown in transcript.rendered(context, name, to_the_end=follow):
+        typer.echo(shown)
+    return 0
+
+
+def stop(target: options.Target = "latest", json_: options.Json = False) -> int:
+    """End a running agent and all its processes; what it did so far is kept.
+
+    Example: ./agent stop a1b2
+    """
+    context = options.swept()
+    name = context.store.resolve(target)
+    state = control.stop(context, name)
+    facts = plan.facts(context.store.meta(name), state)
+    typer.echo(json.dumps(facts, indent=1) if json_ else views.outcome(facts, f".agents/runs/{name}"))
+    return 0

@@ -1,0 +1,130 @@
+"""Verbs that keep the house: gc, verify, doctor, init, demo."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from agents import audit, collect, config, demo, doctor, files, redact
+from agents.config import Config
+from agents.context import prepare
+from agents.errors import HostError, OperatorError, Tampered
+from agents.units import parse_duration
+from agents.verbs import options
+
+KeepFor = Annotated[str | None, typer.Option(help="Keep finished boxes for this long, like 30d.")]
+KeepRuns = Annotated[int | None, typer.Option(help="Keep this many of the newest boxes.", min=0)]
+Accept = Annotated[bool, typer.Option("--accept", help="Take today's ledger for the true one.")]
+Only = Annotated[str, typer.Argument(help="One run; without it the whole ledger.")]
+
+_MARKS = {"ok": "✓", "warn": "!", "fail": "✗"}
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verbs to *app*."""
+    for verb in (gc, verify, init):
+        app.command()(verb)
+    app.command(name="doctor")(doctor_)
+    app.command(name="demo")(demo_)
+
+
+def gc(
+    keep_for: KeepFor = None, keep_runs: KeepRuns = None, dry_run: options.DryRun = False, json_: options.Json = False
+) -> int:
+    """Remove boxes that are finished and old; nothing goes without a limit.
+
+    Example: ./agent gc --keep-for 30d
+    """
+    context = options.swept()
+    age = parse_duration(keep_for) if keep_for is not None else context.config.keep_for
+    count = keep_runs if keep_runs is not None else context.config.keep_runs
+    if age is None and count is None:
+        raise OperatorError("Nothing says how long boxes are kept.", "Type: ./agent gc --keep-for 30d (or --keep-runs)")
+    gone = collect.candidates(context, age, count)
+    for name in gone if not dry_run else ():
+        collect.remove(context, name)
+    if json_:
+        typer.echo(json.dumps({"removed": gone, "dry_run": dry_run}))
+    else:
+        typer.echo("\n".join([*gone, f"{len(gone)} boxes {'would go' if dry_run else 'removed'}."]))
+    return 0
+
+
+def verify(only: Only = "", accept: Accept = False, json_: options.Json = False) -> int:
+    """Check that the ledger and every sealed file are what was written.
+
+    Example: ./agent verify
+    """
+    context = options.swept()
+    if accept:
+        head = context.journal.accept()
+        typer.echo(f"The ledger of {head.seq} entries is taken for the true one.")
+        return 0
+    found = audit.audit(context, context.store.resolve(only) if only else None)
+    if json_:
+        typer.echo(json.dumps(dataclasses.asdict(found), indent=1))
+        return Tampered.code if found.flaws else 0
+    for flaw in found.flaws:
+        typer.echo(f"{flaw.kind}: {redact.visible(flaw.message)}")
+    if found.torn:
+        typer.echo(f"The last line is torn ({found.torn} bytes); the next entry sets it aside.")
+    if found.flaws:
+        hint = "If you changed it yourself, type: ./agent verify --accept"
+        raise Tampered(f"{len(found.flaws)} of {found.entries} entries or their seals do not hold.", hint)
+    typer.echo(f"{found.entries} entries and the sealed files of {found.runs} runs are what was written.")
+    return 0
+
+
+def doctor_(json_: options.Json = False) -> int:
+    """Check what this machine has for the box, and say what to type for what it lacks.
+
+    Example: ./agent doctor
+    """
+    try:
+        context = options.here()
+        root, settings = context.repo.root, context.config
+    except OperatorError as why:
+        # A doctor must also work where nothing else does.
+        typer.echo(f"! {why.message}  {why.hint}", err=True)
+        root, settings = Path.cwd(), Config()
+    checks = list(doctor.examine(root, settings, os.environ))
+    if json_:
+        typer.echo(json.dumps([dataclasses.asdict(check) for check in checks], indent=1))
+    else:
+        for check in checks:
+            typer.echo(f"{_MARKS[check.state]} {check.name:12} {redact.visible(check.found)}")
+            typer.echo(f"               → {check.remedy}") if check.remedy else None
+    if any(check.state == "fail" for check in checks):
+        raise HostError("Something is missing that the box cannot do without.", "See the lines marked ✗.")
+    return 0
+
+
+def init() -> int:
+    """Write a commented agent.yaml and make the data folder; both are optional.
+
+    Example: ./agent init
+    """
+    context = options.here()
+    prepare(context)
+    path = context.layout.root / "agent.yaml"
+    with files.reported("write agent.yaml"):
+        made = files.create(path, config.TEMPLATE.encode())
+        path.chmod(0o644) if made else None
+    typer.echo("agent.yaml written: every setting with its default, commented out." if made else "agent.yaml is there.")
+    typer.echo('Now: ./agent scout "how does this work?"')
+    return 0
+
+
+def demo_() -> int:
+    """Play a recorded run in a throw-away repository and show what it leaves.
+
+    Example: ./agent demo
+    """
+    for line in demo.play({}, os.environ):
+        typer.echo(redact.visible(line, newlines=True))
+    return 0

@@ -1,0 +1,131 @@
+"""What people read: the dashboard, tables and status lines, from plain mappings. Imports next to nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from agents.times import epoch
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+COLUMNS: Final = ("status", "id", "type", "engine", "agent", "age", "took", "patch", "task")
+_TITLE: Final = 60
+
+_MINUTE, _HOUR, _DAY = 60, 3600, 86400
+
+
+def span(seconds: float | None) -> str:
+    """A length of time in two units at most, as people say it; empty for None."""
+    if seconds is None:
+        return ""
+    if seconds < _MINUTE:
+        return f"{max(seconds, 0):.1f} s" if seconds < 10 else f"{seconds:.0f} s"  # noqa: PLR2004 - one digit reads better
+    if seconds < _HOUR:
+        return f"{seconds // _MINUTE:.0f} m {seconds % _MINUTE:.0f} s"
+    if seconds < _DAY:
+        return f"{seconds // _HOUR:.0f} h {seconds % _HOUR // _MINUTE:.0f} m"
+    return f"{seconds // _DAY:.0f} d {seconds % _DAY // _HOUR:.0f} h"
+
+
+def plain(text: object, limit: int = _TITLE) -> str:
+    """*text* on one line, at most *limit* characters, with nothing in it that could drive a terminal."""
+    line = "".join(char if char.isprintable() else "·" for char in str(text or ""))
+    return line if len(line) <= limit else line[: limit - 1] + "…"
+
+
+def fold(entries: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """One row a run from ledger *entries* in order, newest run first: later facts replace earlier ones."""
+    rows: dict[str, dict[str, Any]] = {}
+    for entry in entries:
+        run, facts = entry.get("run"), entry.get("facts")
+        if isinstance(run, str) and isinstance(facts, dict):
+            rows.setdefault(run, {"run": run}).update(facts)
+    shown = [row for row in rows.values() if row.get("status") != "COLLECTED"]
+    return sorted(shown, key=lambda row: str(row.get("started_at")), reverse=True)
+
+
+def took(row: Mapping[str, Any], now: float | None = None) -> float | None:
+    """Seconds from a run's start to its end, or to *now* while it lasts."""
+    start, end = epoch(row.get("started_at")), epoch(row.get("ended_at"))
+    end = now if end is None else end
+    return None if start is None or end is None else max(0.0, end - start)
+
+
+def patch_size(row: Mapping[str, Any]) -> str:
+    """Lines added and removed, or nothing where there is no patch."""
+    patch = row.get("patch")
+    return f"+{patch.get('added', 0)} −{patch.get('removed', 0)}" if isinstance(patch, dict) else ""
+
+
+def index_md(rows: Sequence[Mapping[str, Any]], *, older: bool) -> str:
+    """The dashboard: newest run first; *older* says that the ledger knows more than the rows given."""
+    head = "| status | id | type | engine | agent | started (UTC) | took | patch | task |"
+    lines = ["# Runs", "", head, "|---|---|---|---|---|---|---|---|---|", *map(_md_row, rows)]
+    if not rows:
+        lines.append('| | | | | | | | | no run yet: `./agent scout "how does this work?"` |')
+    tail = "Older runs: `./agent list --all`." if older else ""
+    return "\n".join([*lines, "", "Rendered from INDEX.jsonl; `./agent verify` checks it.", *filter(None, [tail]), ""])
+
+
+def _md_row(row: Mapping[str, Any]) -> str:
+    started = plain(row.get("started_at"))[:16].replace("T", " ")
+    isolation = row.get("isolation")
+    engine = plain(row.get("engine")) + ("" if isolation in {None, "full"} else f" ({plain(isolation)})")
+    cells = [
+        plain(row.get("status")), plain(row.get("id")), plain(row.get("type")), engine, plain(row.get("agent")),
+        started, span(took(row)), patch_size(row), plain(row.get("task")),
+    ]  # fmt: skip
+    return "| " + " | ".join(map(_cell, cells)) + " |"
+
+
+def _cell(text: str) -> str:
+    # What Markdown or HTML would take for its own is neutralised; the task is a stranger's text (K08).
+    for char in "\\`*_[]<>|&#~":
+        text = text.replace(char, f"&#{ord(char)};" if char in "<>|&#`" else f"\\{char}")
+    return text
+
+
+def table(rows: Sequence[Mapping[str, Any]], now: float) -> str:
+    """Rows as aligned columns for a terminal, at the instant *now* (seconds since the epoch)."""
+    cells = [list(COLUMNS), *([*_line(row, now)] for row in rows)]
+    widths = [max(len(line[column]) for line in cells) for column in range(len(COLUMNS))]
+    used = [column for column in range(len(COLUMNS)) if any(line[column] for line in cells[1:])]
+    return "\n".join("  ".join(line[column].ljust(widths[column]) for column in used).rstrip() for line in cells)
+
+
+def _line(row: Mapping[str, Any], now: float) -> Iterable[str]:
+    start = epoch(row.get("started_at"))
+    age = "" if start is None else span(now - start).partition(" ")
+    yield plain(row.get("status"))
+    yield from (plain(row.get(name)) for name in ("id", "type", "engine", "agent"))
+    yield f"{age[0].partition('.')[0]} {age[2].split(' ')[0]}" if age else ""
+    yield span(took(row, now))
+    yield patch_size(row)
+    yield plain(row.get("task"))
+
+
+def status(rows: Sequence[Mapping[str, Any]], now: float) -> str:
+    """What `agent status` says: the runs that live, those that wait for a human, and the last few that ended."""
+    if not rows:
+        return 'No run yet. Try: ./agent scout "how does this work?"'
+    live = sum(row.get("status") in {"ACTIVE", "STALLED"} for row in rows)
+    waiting = [row for row in rows if row.get("status") == "REVIEW"]
+    lines = [f"{live} running, {len(waiting)} waiting for review"]
+    lines += [f"  {plain(row.get('id'))}  ./agent merge {plain(row.get('id'))}" for row in waiting]
+    return "\n".join([*lines, "", table(rows, now)])
+
+
+def listing(rows: Sequence[Mapping[str, Any]], now: float) -> str:
+    """What `agent list` says: one row a run, newest first."""
+    return table(rows, now) if rows else 'No run yet. Try: ./agent scout "how does this work?"'
+
+
+def outcome(facts: Mapping[str, Any], box: str) -> str:
+    """The line that a run ends with: how, how long, how much, and where to look."""
+    failure = facts.get("failure")
+    why = f" ({plain(failure.get('kind'))}): {plain(failure.get('message'), 300)}" if isinstance(failure, dict) else ""
+    usage = facts.get("usage") or {}
+    tokens = usage.get("input_tokens", 0) + usage.get("output_tokens", 0)
+    spent = f" · {tokens} tokens" if tokens else ""
+    return f"{facts.get('status')} {plain(facts.get('id'))} in {span(took(facts))}{spent}{why}\n  box {plain(box, 300)}"
