@@ -3,16 +3,17 @@
 import os
 import sys
 
-_HOME = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # noqa: PTH100, PTH120 - pathlib costs 10 ms
+_HERE = os.path.dirname(os.path.abspath(__file__))
+_HOME = os.path.dirname(_HERE)
 # A broken environment is mended once and tried again once.
 _MENDED = "AGENT_BOX_MENDED"
 
 
 def main() -> None:
     """Run the command line of this process and exit with its code."""
-    if _HOME not in sys.path:
-        # Isolated Python adds no folder of its own: neither the script's nor the operator's current one.
-        sys.path.insert(0, _HOME)
+    # Run by path without isolation, Python puts this folder first, and our modules would stand in for others of the
+    # same name (git, for one). With isolation it adds none, and the one that is needed is missing.
+    sys.path[:] = [_HOME, *(entry for entry in sys.path if entry not in {_HERE, _HOME})]
     from agents import lean
 
     code = lean.main(sys.argv[1:])

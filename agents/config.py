@@ -48,7 +48,7 @@ class Config:
     """Context window asked of Ollama, in tokens."""
     keep_alive: str = "10m"
     """How long Ollama keeps the model loaded, spelled as Ollama reads it."""
-    call_timeout: float = 180.0
+    call_timeout: float = 600.0
     """Seconds one call of a model may take."""
     max_turns: int = 24
     """Model turns a run may take."""
@@ -67,7 +67,9 @@ class Config:
 PREFIX: Final = "AGENT_BOX_"
 """An environment variable ``AGENT_BOX_STALL_AFTER`` sets ``stall_after``."""
 
-RESERVED: Final = frozenset({"RUN", "RUN_DIR", "TASK", "VENV"})
+_SECRET: Final = re.compile(r"KEY|TOKEN|SECRET|PASS|CREDENTIAL|AUTH|COOKIE|SESSION|PRIVATE|DSN", re.IGNORECASE)
+
+RESERVED: Final = frozenset({"RUN", "RUN_DIR", "TASK", "VENV", "REPORT_FD", "MENDED"})
 """Names after the prefix that the box itself uses: never a setting, even if a setting of that name came one day."""
 
 # A settings file is a page; far beyond that it is an attack on the parser or the wrong file.
@@ -94,37 +96,37 @@ _OLLAMA_TIME: Final = re.compile(r"(?:[0-9]{1,9}(?:ms|s|m|h))+")
 def _whole(low: int, high: int) -> Callable[[Written], int]:
     """Accept a whole number from *low* to *high*."""
 
-    def read(value: Written) -> int:
+    def _accept(value: Written) -> int:
         text = str(value).strip()
         if not re.fullmatch(r"[0-9]{1,12}", text) or not low <= int(text) <= high:
             raise OperatorError(f"{reprlib.repr(text)} is not a whole number from {low} to {high}.")
         return int(text)
 
-    return read
+    return _accept
 
 
 def _one_of(*choices: str) -> Callable[[Written], str]:
     """Accept one of the words *choices*."""
 
-    def read(value: Written) -> str:
+    def _accept(value: Written) -> str:
         text = str(value).strip()
         if text not in choices:
             raise OperatorError(f"{reprlib.repr(text)} is not one of {', '.join(choices)}.", _nearest(text, choices))
         return text
 
-    return read
+    return _accept
 
 
 def _matching(shape: re.Pattern[str], what: str) -> Callable[[Written], str]:
     """Accept a text of the *shape* that *what* describes."""
 
-    def read(value: Written) -> str:
+    def _accept(value: Written) -> str:
         text = str(value).strip()
         if not shape.fullmatch(text):
             raise OperatorError(f"{reprlib.repr(text)} is not {what}.")
         return text
 
-    return read
+    return _accept
 
 
 def _positive(value: Written) -> float:
@@ -163,11 +165,11 @@ def _names(shape: re.Pattern[str], what: str) -> Callable[[Written | list[str]],
     """Accept a list of names, or one text with commas between them; each name once, in order."""
     read_one = _matching(shape, what)
 
-    def read(value: Written | list[str]) -> tuple[str, ...]:
+    def _accept(value: Written | list[str]) -> tuple[str, ...]:
         parts = value if isinstance(value, list) else str(value).split(",")
         return tuple(dict.fromkeys(read_one(part) for part in parts if part.strip()))
 
-    return read
+    return _accept
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +200,7 @@ _SETTINGS: Final[dict[str, _Setting]] = {
     ),
     "num_ctx": _Setting(_whole(512, 4_194_304), "32768", "Context window asked of Ollama, in tokens."),
     "keep_alive": _Setting(_keep_alive, "10m", "How long Ollama keeps the model loaded; -1 is for ever."),
-    "call_timeout": _Setting(_positive, "3m", "Longest time for one call of a model."),
+    "call_timeout": _Setting(_positive, "10m", "Longest time for one call of a model."),
     "max_turns": _Setting(_whole(1, 10_000), "24", "Model turns that a run may take."),
     "sandbox": _Setting(
         _one_of("full", "partial", "none", "auto"),
@@ -291,7 +293,17 @@ def _from_file(text: str, path: str) -> Iterator[tuple[str, Any]]:
             raise OperatorError(f"{where}: `{name}` is already set in line {seen[name]}.", "Remove one of them.")
         seen[name] = line
         if (value := _plain(node, f"{where}: `{name}`", many=_SETTINGS[name].many)) is not None:
-            yield name, _read(name, value, f"{where}: `{name}`")
+            read = _read(name, value, f"{where}: `{name}`")
+            if name == "env":
+                _refuse_secrets(read, f"{where}: `{name}`")
+            yield name, read
+
+
+def _refuse_secrets(names: tuple[str, ...], where: str) -> None:
+    """Refuse to let a project's file hand the operator's secrets to an agent: the project may be a stranger's."""
+    for name in filter(_SECRET.search, names):
+        hint = f"If you mean it, say it yourself: {PREFIX}ENV={name} ./agent …"
+        raise OperatorError(f"{where}: {name} looks like a secret, which a project's file may not pass on.", hint)
 
 
 def _entries(text: str, path: str) -> list[tuple[yaml.Node, yaml.Node]]:

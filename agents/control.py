@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from agents import procs
 from agents.errors import HostError, OperatorError
-from agents.model import Status
+from agents.model import Phase, Status
 from agents.sweep import sweep
 
 if TYPE_CHECKING:
@@ -34,20 +35,26 @@ def stop(context: Context, target: str) -> RunState:
     """
     name = context.store.resolve(target)
     state = context.store.load(name)
-    if state.status not in {Status.ACTIVE, Status.STALLED}:
+    if not _runs(state):
         raise OperatorError(f"Run {_id(name)} is not running: it is {state.status}.", "Type: ./agent list")
-    sent = state.supervisor_pid is not None and procs.interrupt(state.supervisor_pid, state.supervisor_start)
+    supervisor = (state.supervisor_pid, state.supervisor_start)
+    sent = supervisor[0] is not None and procs.interrupt(supervisor[0], supervisor[1])
     deadline = time.monotonic() + context.config.grace + _PATIENCE
-    while sent and time.monotonic() < deadline:
+    while sent and procs.is_alive(*supervisor) and time.monotonic() < deadline:
         state = context.store.load(name)
-        if state.status not in {Status.ACTIVE, Status.STALLED} and name not in context.store.active().values():
+        if not _runs(state) and name not in context.store.active().values():
             return state
         time.sleep(_POLL)
     sweep(context)
     state = context.store.load(name)
-    if state.status in {Status.ACTIVE, Status.STALLED}:
+    if _runs(state):
         raise HostError(f"The supervisor of {_id(name)} does not act.", f"Type: kill -9 {state.supervisor_pid}")
     return state
+
+
+def _runs(state: RunState) -> bool:
+    """Whether somebody still is at it: a stalled run that was reaped is over, one that was only marked is not."""
+    return state.status is Status.ACTIVE or (state.status is Status.STALLED and state.phase is not Phase.SETTLED)
 
 
 def _id(name: str) -> str:
@@ -93,6 +100,8 @@ class Refused(Exception):  # noqa: N818 - it names what happened to the request
 def report_claim(name: str) -> None:
     """Tell whoever detached this process that the run *name* has its box."""
     given = os.environ.pop(REPORT, "")
-    if given.isdigit():
-        with os.fdopen(int(given), "wb") as report:
-            report.write(name.encode() + b"\n")
+    # Whoever wanted to know may have been killed meanwhile; the run goes on.
+    with contextlib.suppress(OSError):
+        if given.isdigit():
+            with os.fdopen(int(given), "wb") as report:
+                report.write(name.encode() + b"\n")

@@ -6,18 +6,18 @@ import contextlib
 import dataclasses
 import json
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from agents import commands, files, git, launch, naming, plan, policy, probe, procs, publish, settle
+from agents import commands, files, git, journal, launch, naming, plan, policy, probe, procs, publish, settle
 from agents.context import HOME, Context, prepare
 from agents.engines import registry
-from agents.errors import BoxError, HostError, OperatorError
+from agents.errors import BoxError, HostError, OperatorError, Tampered
 from agents.interrupts import interrupts
 from agents.live import Line, LiveRun
 from agents.model import Actor, FailureKind, Phase, RunMeta, RunState, Status, step
 from agents.plan import Ask, RunPlan, Scene
-from agents.pump import Ending
+from agents.pump import Ending, trouble
 from agents.sweep import sweep
 from agents.times import iso
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from agents.engines.base import Engine
     from agents.files import Lock
     from agents.git import Fingerprint
+    from agents.interrupts import Interrupts
 
 RESUMABLE: Final = frozenset({Status.CRASHED, Status.STALLED, Status.STOPPED})
 
@@ -59,14 +60,12 @@ def start(context: Context, ask: Ask, *, claimed: Callable[[str], None] | None =
     first, engine = decide(context, ask)
     prepare(context)
     sweep(context)
-    made, owner = _claim(context, ask, engine, first)
-    with contextlib.ExitStack() as undo:
-        undo.callback(owner.release)
-        if claimed:
-            claimed(made.meta.run_name)
-        context.store.point("latest", made.meta.run_name)
-        context.journal.append("run.started", made.meta.run_name, plan.facts(made.meta, made.state))
-        return _run(context, engine, made)
+    # From before the claim to after the settling: whoever is asked to stop in between still says how it ended.
+    with interrupts() as pending:
+        made, owner = _claim(context, ask, engine, first)
+        with contextlib.ExitStack() as undo:
+            undo.callback(owner.release)
+            return _run(context, engine, made, pending, claimed=claimed)
 
 
 def resume(context: Context, target: str, message: str = "") -> Outcome:
@@ -74,23 +73,38 @@ def resume(context: Context, target: str, message: str = "") -> Outcome:
     prepare(context)
     sweep(context)
     name = context.store.resolve(target)
-    meta, state = context.store.meta(name), context.store.load(name)
-    if state.status not in RESUMABLE:
-        raise OperatorError(f"Run {meta.short_id} is {state.status} and cannot be resumed.", _instead(meta, state))
+    meta = context.store.meta(name)
+    _resumable(meta, context.store.load(name))
+    _check_sealed(context, name)
     engine = registry.engine(meta.engine)
     owner = context.store.own(name, timeout=1)
     if owner is None:
         raise OperatorError(f"Run {meta.short_id} is owned by another supervisor.", "Type: ./agent status")
     with contextlib.ExitStack() as undo:
         undo.callback(owner.release)
+        pending = undo.enter_context(interrupts())
+        # Somebody may have resumed and finished it between the look and the lock.
+        state = _resumable(meta, context.store.load(name))
         scene = _scene(context, engine, meta)
         made = plan.plan_resume(meta, state, message, scene, context.config, engine)
         with files.reported("resume the run"):
             files.create(context.layout.active / meta.short_id, name.encode())
-        state = context.store.update(name, lambda now: _again(context, now, scene))
-        context.store.point("latest", name)
-        context.journal.append("run.resumed", name, plan.facts(meta, state))
-        return _run(context, engine, dataclasses.replace(made, meta=meta, state=state))
+            state = context.store.update(name, lambda now: _again(context, now, scene))
+        return _run(context, engine, dataclasses.replace(made, meta=meta, state=state), pending)
+
+
+def _resumable(meta: RunMeta, state: RunState) -> RunState:
+    if state.status not in RESUMABLE:
+        raise OperatorError(f"Run {meta.short_id} is {state.status} and cannot be resumed.", _instead(meta, state))
+    return state
+
+
+def _check_sealed(context: Context, name: str) -> None:
+    """Refuse a meta.yaml that is not the one the ledger has sealed: it also says which program is run (T144)."""
+    seals = [journal.evidence(entry) for entry in context.journal.entries() if entry.get("run") == name]
+    sealed = next((seal["meta.yaml"] for seal in reversed(seals) if "meta.yaml" in seal), None)
+    if sealed and sealed != settle.hash_file(context.store.box(name), "meta.yaml"):
+        raise Tampered(f"meta.yaml of {name} is not what was sealed.", "Start a new run.")
 
 
 def _instead(meta: RunMeta, state: RunState) -> str:
@@ -111,15 +125,17 @@ def _again(context: Context, state: RunState, scene: Scene) -> RunState:
 
 def _scene(context: Context, engine: Engine, meta: RunMeta | None = None) -> Scene:
     """Look up everything that planning needs; a resumed run keeps the mind and model of its *meta*."""
+    # Before the mind is asked for: a repository without a commit needs no server.
+    head = context.head()
     if meta is None:
         mind, model = _mind(context, engine)
     else:
         mind, model = meta.mind, meta.model
     return Scene(
-        layout=context.layout, head=context.head(), dirty=git.is_dirty(context.repo), now=context.clock.wall(),
+        layout=context.layout, head=head, dirty=git.is_dirty(context.repo), now=context.clock.wall(),
         token=context.token(), mind=mind, model=model, engine_version=getattr(engine, "version", None),
         python=sys.executable, home=HOME, boot_id=procs.boot_id(), host_id=procs.host_id(),
-        supervisor=_myself(),
+        supervisor=_myself(), clock_offset=context.clock.offset(),
     )  # fmt: skip
 
 
@@ -156,36 +172,69 @@ def _scene_of(context: Context, made: RunPlan) -> Scene:
         layout=context.layout, head=meta.repo_sha_start, dirty=meta.dirty, now=context.clock.wall(),
         token=context.token(), mind=meta.mind, model=meta.model, engine_version=meta.engine_version,
         python=sys.executable, home=HOME, boot_id=state.boot_id or "", host_id=state.host_id or "",
-        supervisor=_myself(),
+        supervisor=_myself(), clock_offset=context.clock.offset(),
     )  # fmt: skip
 
 
-def _run(context: Context, engine: Engine, made: RunPlan) -> Outcome:
-    """Drive a claimed run and bring it to its end, whatever happens on the way."""
-    meta, line = made.meta, Line()
-    ending, answer = Ending(), ""
+@dataclass(slots=True)
+class _Course:
+    """What a run has come to so far: kept outside of the ``try``, so that a late failure does not lose it."""
+
+    ending: Ending = field(default_factory=Ending)
+    answer: str = ""
     changed: tuple[str, ...] = ()
-    try:
-        with interrupts() as pending, _published(context, made), contextlib.ExitStack() as after:
-            after.callback(line.clear)
-            before = _watched(context, engine)
-            ending, answer = launch.drive(context, engine, made, LiveRun(context, meta, line), pending)
-            changed = before.changes(git.fingerprint(context.repo, before)) if before else ()
-    except BoxError as why:
-        ending = _failed(ending, why)
-    except Exception as why:  # noqa: BLE001 - a fault of ours must end the run with the truth, not leave it ACTIVE
-        ending = _broken(context, meta, ending, why)
-    context.store.update(meta.run_name, lambda state: _finalizing(state, ending))
-    return _settle(context, engine, meta, ending, answer, changed)
 
 
-def _settle(
-    context: Context, engine: Engine, meta: RunMeta, ending: Ending, answer: str, changed: tuple[str, ...]
+def _run(
+    context: Context,
+    engine: Engine,
+    made: RunPlan,
+    pending: Interrupts,
+    *,
+    claimed: Callable[[str], None] | None = None,
 ) -> Outcome:
-    outcome = settle.decide(ending, engine.dialect, changed)
-    with files.reported("write the report"):
-        settle.write_report(context.store.box(meta.run_name), meta, ending, answer)
-    state = settle.conclude(context.store, context.journal, context.clock, meta, Actor.OWNER, outcome, ending)
+    """Drive a claimed run and bring it to its end, whatever happens on the way."""
+    course = _Course()
+    try:
+        _announce(context, made, claimed)
+        with _published(context, made):
+            _drive(context, engine, made, pending, course)
+    except (BoxError, OSError) as why:
+        course.ending = _failed(course.ending, why)
+    except Exception as why:  # noqa: BLE001 - a fault of ours must end the run with the truth, not leave it ACTIVE
+        course.ending = _broken(context, made.meta, course.ending, why)
+    return _settle(context, engine, made.meta, course)
+
+
+def _announce(context: Context, made: RunPlan, claimed: Callable[[str], None] | None) -> None:
+    name = made.meta.run_name
+    if claimed:
+        claimed(name)
+    context.store.point("latest", name)
+    event = "run.started" if made.state.attempt == 1 else "run.resumed"
+    context.journal.append(event, name, plan.facts(made.meta, made.state))
+
+
+def _drive(context: Context, engine: Engine, made: RunPlan, pending: Interrupts, course: _Course) -> None:
+    line = Line()
+    before = _watched(context, engine)
+    try:
+        course.ending, course.answer = launch.drive(context, engine, made, LiveRun(context, made.meta, line), pending)
+    finally:
+        line.clear()
+    course.changed = before.changes(git.fingerprint(context.repo, before)) if before else ()
+
+
+def _settle(context: Context, engine: Engine, meta: RunMeta, course: _Course) -> Outcome:
+    """Bring the run to its end on disk; only what cannot be written at all leaves it to the next sweep."""
+    with files.reported("record how the run ended"):
+        context.store.update(meta.run_name, lambda state: _finalizing(state, course.ending))
+    try:
+        settle.write_report(context.store.box(meta.run_name), meta, course.ending, course.answer)
+    except OSError as why:
+        course.ending = _failed(course.ending, why)
+    outcome = settle.decide(course.ending, engine.dialect, course.changed)
+    state = settle.conclude(context.store, context.journal, context.clock, meta, Actor.OWNER, outcome, course.ending)
     return Outcome(meta, state)
 
 
@@ -207,10 +256,14 @@ def _watched(context: Context, engine: Engine) -> Fingerprint | None:
     return None if engine.confined else git.fingerprint(context.repo)
 
 
-def _failed(ending: Ending, why: BoxError) -> Ending:
+def _failed(ending: Ending, why: BoxError | OSError) -> Ending:
     """A failure of the machine between claim and end, as an ending."""
     cause = FailureKind.SETUP if ending.exit_code is None else FailureKind.IO
-    return dataclasses.replace(ending, cause=ending.cause or cause, message=ending.message or why.message)
+    message = why.message if isinstance(why, BoxError) else ""
+    if isinstance(why, OSError) or isinstance(why.__cause__, OSError):
+        kind, message = trouble(why)
+        cause = FailureKind.ENOSPC if kind is FailureKind.ENOSPC else cause
+    return dataclasses.replace(ending, cause=ending.cause or cause, message=ending.message or message)
 
 
 def _broken(context: Context, meta: RunMeta, ending: Ending, why: Exception) -> Ending:
@@ -218,7 +271,8 @@ def _broken(context: Context, meta: RunMeta, ending: Ending, why: Exception) -> 
     import traceback
 
     details = "".join(traceback.format_exception(why))
-    with files.reported("keep the traceback"):
+    # How the run ended counts for more than why we failed.
+    with contextlib.suppress(OSError):
         files.write(context.store.box(meta.run_name).path / "private" / "traceback.txt", details.encode())
     message = f"Agent Box itself failed ({type(why).__name__}); see private/traceback.txt in the box."
     return dataclasses.replace(ending, cause=FailureKind.INTERNAL, message=message)

@@ -21,7 +21,7 @@ SHOP: Final[Mapping[str, str]] = MappingProxyType(
     {
         "README.md": "# Shop\n\nA small shop, made for a demonstration.\n",
         "shop/db.py": (
-            "import time\n\n\ndef connect():\n    time.sleep(0.05)  # every call opens a new connection\n    return {}\n"
+            "import time\n\n\ndef connect():\n    time.sleep(0.05)  # a new connection each time\n    return {}\n"
         ),
         "shop/cart.py": (
             "from shop.db import connect\n\n\ndef total(items):\n    price = 0\n    for item in items:\n"

@@ -11,21 +11,29 @@ if TYPE_CHECKING:
 _LINE: Final = re.compile(r"(?:export[ \t]+)?([A-Za-z_][A-Za-z0-9_]*)[ \t]*=[ \t]*(.*)")
 # A tracked .env.test is a stranger's text in a stranger's repository: it may give values, not choose what is run.
 _NOT_FROM_FILE: Final = re.compile(
-    r"(LD_|DYLD_|PYTHON|GIT_|AGENT_BOX_|BASH_|NODE_OPTIONS|PERL|RUBY|JAVA_TOOL)|(PATH|HOME|ENV|IFS|SHELL|RUN_DIR|OLLAMA_HOST)$"
+    r"(LD_|DYLD_|PYTHON|GIT_|AGENT_BOX_|BASH_|NODE_OPTIONS|PERL|RUBY|JAVA_TOOL|PROMPT_COMMAND)"
+    r"|(PATH|HOME|ENV|IFS|SHELL|RUN_DIR|ZDOTDIR|GCONV_PATH|LOCPATH)$"
+    # Nor whom an agent talks to: its model's key would follow.
+    r"|(OLLAMA_|ANTHROPIC_|CLAUDE_|SSL_CERT_|[A-Z_]*_PROXY$)",
+    re.IGNORECASE,
 )
+
+
+_QUOTED: Final = re.compile(r"""(["'])(.*)\1(?:[ \t]+#.*)?""")
 
 
 def allowed(environ: Mapping[str, str], names: Iterable[str]) -> dict[str, str]:
     """The variables of *environ* that *names* lets through; a trailing ``*`` stands for any rest."""
-    exact = {name for name in names if not name.endswith("*")}
-    prefixes = tuple(name[:-1] for name in names if name.endswith("*"))
-    return {name: value for name, value in environ.items() if name in exact or (prefixes and name.startswith(prefixes))}
+    wanted = tuple(names)
+    prefixes = tuple(name[:-1] for name in wanted if name.endswith("*"))
+    return {name: value for name, value in environ.items() if name in wanted or name.startswith(prefixes)}
 
 
 def parse(text: str) -> dict[str, str]:
     """Variables of a ``.env.test`` file: ``NAME=value`` lines, ``export`` and quotes understood, the rest ignored."""
     found = {}
-    for line in text.splitlines():
+    # Lines end as they do for a shell; a mark of the byte order is some editor's.
+    for line in text.removeprefix("\ufeff").split("\n"):
         match = _LINE.fullmatch(line.strip())
         if match and not _NOT_FROM_FILE.match(match[1]) and "\0" not in match[2]:
             found[match[1]] = _unquoted(match[2].strip())
@@ -33,13 +41,12 @@ def parse(text: str) -> dict[str, str]:
 
 
 def _unquoted(value: str) -> str:
-    if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'":
-        return value[1:-1]
-    return value.partition(" #")[0].rstrip()
+    quoted = _QUOTED.fullmatch(value)
+    return quoted[2] if quoted else value.partition(" #")[0].rstrip()
 
 
 def compose(
     environ: Mapping[str, str], names: Iterable[str], env_test: str, fixed: Mapping[str, str]
 ) -> dict[str, str]:
     """What an agent gets: allowed variables, then *env_test*'s for names not yet taken, then the *fixed* ones."""
-    return {**parse(env_test), **allowed(environ, list(names)), **fixed}
+    return {**parse(env_test), **allowed(environ, names), **fixed}

@@ -9,11 +9,13 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
 # A line above this is kept on disk and counted, never parsed: memory stays bounded (real result lines reach 12 MB).
 PARSE_LIMIT: Final = 16 * 1024 * 1024
 _HEAD: Final = 200
+_NAME: Final = 128
+"""Characters of an id or a name that may reach state and ledger; real ones have 36."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +114,7 @@ def decode(line: bytes, dialect: Dialect) -> Event:
         reader = dialect.readers.get((kind, subtype)) or dialect.readers.get((kind, None))
         return reader(raw) if reader else Output(str(kind))
     # RecursionError: "[" a hundred thousand times. MemoryError is left alone: it is the machine's.
-    except (ValueError, TypeError, KeyError, AttributeError, IndexError, RecursionError) as why:
+    except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError) as why:
         return Garbage(line[:_HEAD], f"{type(why).__name__}: {why}"[:_HEAD])
 
 
@@ -134,6 +136,10 @@ class Progress:
 
 _MAX_FACTS: Final = 200
 _MAX_NOTES: Final = 20
+_MAX_COUNTS: Final = 16
+_LARGEST_COUNT: Final = 2**53
+_HEAVIEST_FACT: Final = 16_000
+"""Characters of one fact."""
 
 
 def reduce(seen: Progress, event: Event) -> Progress:
@@ -143,15 +149,23 @@ def reduce(seen: Progress, event: Event) -> Progress:
 
 
 def _init(seen: Progress, event: Init) -> Progress:
-    known = seen.session_id
-    if known and event.session_id and event.session_id != known:
-        seen = _note(seen, f"a second session id was announced and ignored: {event.session_id[:64]}")
+    seen = _session(seen, event.session_id)
+    # A name is for people, so a part of it will do; a part of an id would be another id.
     return dataclasses.replace(
         seen,
-        session_id=known or event.session_id,
-        model=seen.model or event.model,
-        version=seen.version or event.version,
+        model=seen.model or (event.model or "")[:_NAME] or None,
+        version=seen.version or (event.version or "")[:_NAME] or None,
     )
+
+
+def _session(seen: Progress, announced: str | None) -> Progress:
+    if not announced or announced == seen.session_id:
+        return seen
+    if len(announced) > _NAME:
+        return _note(seen, f"a session id of {len(announced)} characters was ignored")
+    if seen.session_id:
+        return _note(seen, f"a second session id was announced and ignored: {announced[:64]}")
+    return dataclasses.replace(seen, session_id=announced)
 
 
 def _said(seen: Progress, event: Said) -> Progress:
@@ -159,7 +173,8 @@ def _said(seen: Progress, event: Said) -> Progress:
 
 
 def _call(seen: Progress, event: ToolCall) -> Progress:
-    return dataclasses.replace(seen, in_flight=event.name, said=f"{event.name}({event.argument[:80]})")
+    name = event.name[:_NAME]
+    return dataclasses.replace(seen, in_flight=name, said=f"{name}({event.argument[:80]})")
 
 
 def _answered(seen: Progress, _: ToolResult) -> Progress:
@@ -167,14 +182,33 @@ def _answered(seen: Progress, _: ToolResult) -> Progress:
 
 
 def _result(seen: Progress, event: Result) -> Progress:
-    known = seen.session_id or event.session_id
-    return dataclasses.replace(seen, result=event, in_flight=None, session_id=known)
+    seen = seen if seen.session_id else _session(seen, event.session_id)
+    # Counts reach the ledger, where a line has to stay short: of real ones there are four.
+    usage = dict(list(_short(event.usage))[:_MAX_COUNTS])
+    result = dataclasses.replace(event, usage=usage, subtype=event.subtype[:_NAME])
+    return dataclasses.replace(seen, result=result, in_flight=None)
+
+
+def _short(usage: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """The entries of *usage* that are a name and a number that JSON readers everywhere can hold."""
+    for name, count in usage.items():
+        if isinstance(count, int | float) and abs(count) < _LARGEST_COUNT and len(str(name)) <= _NAME:
+            yield str(name), count
 
 
 def _fact(seen: Progress, event: Fact) -> Progress:
-    if len(seen.facts) >= _MAX_FACTS:
+    # Their size is bounded as well as their number: two hundred lines of the parse limit would be gigabytes.
+    if len(seen.facts) >= _MAX_FACTS or len(event.kind) > _NAME or _weight(event.facts) > _HEAVIEST_FACT:
         return seen
     return dataclasses.replace(seen, facts=(*seen.facts, event))
+
+
+def _weight(value: Any) -> int:
+    """Characters of *value* as text; without end where it is nested too deeply to be written."""
+    try:
+        return len(repr(value))
+    except RecursionError:
+        return _HEAVIEST_FACT + 1
 
 
 def _note(seen: Progress, text: str) -> Progress:

@@ -61,20 +61,29 @@ def write_all(handle: int, data: bytes) -> None:
         view = view[os.write(handle, view) :]
 
 
+def _temporary(path: Path) -> Path:
+    """A name beside *path* that no other writer uses; hidden, so that no listing takes it for the file itself."""
+    return path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
+
+
+def _fill(path: Path, data: bytes, *, durable: bool) -> None:
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, FILE_MODE)
+    try:
+        write_all(handle, data)
+        if durable:
+            os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
 def write(path: Path, data: bytes, *, durable: bool = True) -> None:
     """Replace *path* by *data* in one step: a reader, a crash or a full disk finds the old file or the new one.
 
     *durable* makes it survive a power cut as well; heartbeats do without. Raises OSError, the old file untouched.
     """
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+    temporary = _temporary(path)
     try:
-        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, FILE_MODE)
-        try:
-            write_all(handle, data)
-            if durable:
-                os.fsync(handle)
-        finally:
-            os.close(handle)
+        _fill(temporary, data, durable=durable)
         temporary.replace(path)
     except BaseException:
         temporary.unlink(missing_ok=True)
@@ -84,16 +93,22 @@ def write(path: Path, data: bytes, *, durable: bool = True) -> None:
 
 
 def create(path: Path, data: bytes) -> bool:
-    """Create *path* with *data* unless it exists; returns whether this call did. Exclusive between processes."""
+    """Create *path* with *data* unless it exists; returns whether this call did. Exclusive between processes.
+
+    Like :func:`write` it is whole or not there, also after a crash: it gets its name when its bytes are on disk.
+    """
+    if path.exists() or path.is_symlink():
+        return False
+    temporary = _temporary(path)
     try:
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, FILE_MODE)
+        _fill(temporary, data, durable=True)
+        # Unlike a rename a hard link never replaces what another process has put there meanwhile.
+        os.link(temporary, path)
     except FileExistsError:
         return False
-    try:
-        write_all(handle, data)
-        os.fsync(handle)
     finally:
-        os.close(handle)
+        temporary.unlink(missing_ok=True)
+    sync_folder(path.parent)
     return True
 
 
@@ -106,17 +121,22 @@ def read_capped(path: Path, limit: int) -> bytes | None:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return None
-    with os.fdopen(handle, "rb") as file:
-        return file.read(limit) if stat.S_ISREG(os.fstat(handle).st_mode) else None
+    try:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            return None
+        with os.fdopen(handle, "rb", closefd=False) as file:
+            return file.read(limit)
+    finally:
+        os.close(handle)
 
 
 def point(link: Path, target: str) -> None:
     """Make *link* a symbolic link to *target* in one step; raises HostError where something else stands there."""
     if link.exists() and not link.is_symlink():
         raise HostError(f"{link.name} in the data folder is not a link.", f"Move it away: mv {link} {link}.old")
-    temporary = link.with_name(f".{link.name}.{secrets.token_hex(4)}.tmp")
-    temporary.symlink_to(target)
+    temporary = _temporary(link)
     try:
+        temporary.symlink_to(target)
         temporary.replace(link)
     except BaseException:
         temporary.unlink(missing_ok=True)
@@ -171,11 +191,16 @@ class Lock:
 
 
 def is_locked(path: Path | str) -> bool:
-    """Whether some process holds the lock *path*; nothing is left behind, a missing file is not locked."""
+    """Whether some process holds the lock *path*; nothing is left behind, a missing file is not locked.
+
+    A file that may not be looked at is another user's: it counts as held, so that no live run is ended.
+    """
     import fcntl
 
     try:
-        handle = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except PermissionError:
+        return True
     except OSError:
         return False
     try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import stat
 import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -79,25 +80,24 @@ class Repository:
 
 def locate(cwd: Path) -> Repository:
     """The repository around *cwd*; raises OperatorError outside one, in a bare one, or where git distrusts it."""
-    done = run(cwd, "rev-parse", "--is-bare-repository", "--is-inside-work-tree",
-               "--path-format=absolute", "--git-common-dir", "--show-toplevel", "HEAD")  # fmt: skip
+    # The question in the middle separates the two paths: a folder's name may hold line breaks.
+    done = run(cwd, "rev-parse", "--is-bare-repository", "--is-inside-work-tree", "--path-format=absolute",
+               "--git-common-dir", "--is-inside-work-tree", "--show-toplevel", "HEAD")  # fmt: skip
     # Without a commit git prints all but the last and fails on HEAD.
     lines = done.stdout.split(b"\n")
     if lines[0] == b"true" or (len(lines) > 1 and lines[1] == b"false"):
         raise OperatorError("This is a bare repository or a git directory.", "cd to a work tree of it.")
     if len(lines) < _REV_PARSE_LINES:
         raise _refusal(done)
-    # A folder's name may hold line breaks; then both paths hold the same ones.
-    paths = lines[2:-2]
-    common, root = paths[: len(paths) // 2], paths[len(paths) // 2 :]
+    middle = lines.index(b"true", 2)
     return Repository(
-        root=Path(os.fsdecode(b"\n".join(root))),
-        common_dir=Path(os.fsdecode(b"\n".join(common))),
+        root=Path(os.fsdecode(b"\n".join(lines[middle + 1 : -2]))),
+        common_dir=Path(os.fsdecode(b"\n".join(lines[2:middle]))),
         head=lines[-2].decode() if done.returncode == 0 else None,
     )
 
 
-_REV_PARSE_LINES: Final = 6
+_REV_PARSE_LINES: Final = 7
 
 
 def _refusal(done: subprocess.CompletedProcess[bytes]) -> OperatorError:
@@ -144,17 +144,26 @@ def fingerprint(repo: Repository, before: Fingerprint | None = None) -> Fingerpr
 
 
 def _config_parts(repo: Repository) -> dict[str, str]:
-    files = [repo.common_dir / name for name in ("config", "config.worktree", "info/attributes")]
+    found = [repo.common_dir / name for name in ("config", "config.worktree", "info/attributes")]
     hooks = repo.common_dir / "hooks"
-    files += sorted(hooks.iterdir()) if hooks.is_dir() else []
-    return {str(path.relative_to(repo.common_dir)): _hash_file(path) for path in files}
+    found += sorted(hooks.iterdir()) if hooks.is_dir() else []
+    # In a linked work tree or a submodule `.git` is a file, and what it leads to says where git reads its settings.
+    link = repo.root / ".git"
+    if link.is_file():
+        own = repo.root / os.fsdecode(link.read_bytes().removeprefix(b"gitdir:").strip())
+        found += [link, own / "commondir", own / "config.worktree"]
+    return {os.path.relpath(path, repo.common_dir): _hash_file(path) for path in found}
 
 
 def _hash_file(path: Path) -> str:
     try:
-        return f"{path.lstat().st_mode:o} {hashlib.sha256(path.read_bytes()).hexdigest()}"
+        seen = path.lstat()
+        target = os.fsdecode(path.readlink()) if stat.S_ISLNK(seen.st_mode) else ""
+        # A pipe planted here would be waited for without end.
+        content = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
     except OSError as why:
         return f"absent ({why.errno})"
+    return f"{seen.st_mode:o} {target} {content}"
 
 
 def _ref_parts(repo: Repository) -> dict[str, str]:
@@ -165,7 +174,9 @@ def _ref_parts(repo: Repository) -> dict[str, str]:
 
 
 def _file_parts(repo: Repository) -> dict[str, str]:
-    listed = output(repo.root, "status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames", sealed=True)
+    # In a submodule git would obey settings that are not part of the fingerprint, so only its commit is compared.
+    listed = output(repo.root, "status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames",
+                    "--ignore-submodules=dirty", sealed=True)  # fmt: skip
     parts = {}
     for entry in filter(None, listed.split(b"\0")):
         state, name = entry[:2].decode("ascii", "replace"), os.fsdecode(entry[3:])

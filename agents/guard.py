@@ -21,6 +21,10 @@ import time
 
 _SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER, linux/prctl.h
 _TICK = 0.5
+# Python ignores the first two, the guard the next three; whoever started us may have ignored any of them.
+_DEFAULTED = (
+    signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGCHLD,
+)  # fmt: skip
 _LAST_RESORT = 10.0
 """Seconds to wait for killed processes to vanish (one stuck in the kernel cannot be waited for)."""
 
@@ -85,15 +89,18 @@ def collect() -> dict[int, int]:
     return ended
 
 
-def end_tree(root: int, grace: float) -> dict[int, int]:
+def end_tree(root: int, grace: float, line: socket.socket) -> dict[int, int]:
     """End all descendants of *root* (this process): TERM, at most *grace* seconds, then KILL until none is left.
 
-    They are stopped before they are killed, so that none can fork while the list is worked through.
+    Any further word on *line*, or its end, cuts the grace short: a second Ctrl-C means now. They are stopped before
+    they are killed, so that none can fork while the list is worked through.
     """
     ended = {}
     if grace > 0:
+        # One that is stopped hears TERM only when it goes on.
         signal_all(descendants(root), signal.SIGTERM)
-        ended = _await_end(root, grace)
+        signal_all(descendants(root), signal.SIGCONT)
+        ended = _await_end(root, grace, line)
     deadline = time.monotonic() + _LAST_RESORT
     while (left := descendants(root)) and time.monotonic() < deadline:
         signal_all(left, signal.SIGSTOP)
@@ -102,11 +109,12 @@ def end_tree(root: int, grace: float) -> dict[int, int]:
     return ended | collect()
 
 
-def _await_end(root: int, seconds: float) -> dict[int, int]:
+def _await_end(root: int, seconds: float, line: socket.socket | None = None) -> dict[int, int]:
     ended, deadline = collect(), time.monotonic() + seconds
     pause = 0.002
     while descendants(root) and time.monotonic() < deadline:
-        time.sleep(pause)
+        if select.select([line] if line else [], [], [], pause)[0]:
+            break
         pause = min(pause * 2, 0.05)
         ended |= collect()
     return ended | collect()
@@ -125,7 +133,7 @@ def _launch(argv: list[str]) -> tuple[int, int, int]:
     os.close(gate_write)
     # The end of the pipe without a byte means that the guard died before it let the agent go.
     if os.read(gate_read, 1) == b"G":
-        for number in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        for number in _DEFAULTED:
             signal.signal(number, signal.SIG_DFL)
         try:
             os.execvp(argv[0], argv)  # noqa: S606 - the agent is what this program runs
@@ -167,12 +175,14 @@ class Guard:
         if word == b"G":
             self._release()
             return False
-        self._notice(end_tree(os.getpid(), self._grace if word == b"T" else 0))
+        self._notice(end_tree(os.getpid(), self._grace if word == b"T" else 0, self._line))
         self._tell(reaped=True)
         return True
 
     def _release(self) -> None:
-        os.write(self._gate, b"G")
+        # It may have been killed at its gate; its end is then told like any other.
+        with contextlib.suppress(BrokenPipeError):
+            os.write(self._gate, b"G")
         os.close(self._gate)
         # Closed by a successful exec, so this returns at once either way.
         said = os.read(self._error, 4096).decode("utf-8", "replace")
@@ -194,6 +204,8 @@ def main(arguments: list[str]) -> None:
     adopt_orphans()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
+    # Ignored by whoever started us, it would make the kernel throw exit codes away.
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     guard = Guard(line, argv, float(grace))
     # The agent alone keeps the pipes open: their end is then the end of its tree.
     nowhere = os.open(os.devnull, os.O_RDWR)

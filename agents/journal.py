@@ -42,10 +42,12 @@ class Journal:
         """
         with files.reported("write the ledger"), files.Lock(self._layout.ledger_lock):
             self._repair()
-            head = self._head()
-            line, head = ledger.link(head, time=iso(self._clock.wall()), event=event, run=run, facts=facts)
+            before = self._head()
+            vouched = self._vouched(before, in_git=anchor)
+            line, head = ledger.link(before, time=iso(self._clock.wall()), event=event, run=run, facts=_bounded(facts))
             self._write(line)
-            self._keep(head, in_git=anchor)
+            if vouched:
+                self._keep(head, in_git=anchor)
             self._draw()
 
     def _write(self, line: bytes) -> None:
@@ -66,14 +68,22 @@ class Journal:
 
     def _repair(self) -> None:
         """Set a torn last line aside; called under the lock, before every append (C07, C15)."""
-        data = self._tail_bytes()
+        data = self._tail(lines=1)
         cut = ledger.torn(data)
         if not cut:
             return
         files.make_folder(self._layout.quarantine)
         stamp = iso(self._clock.wall()).replace(":", "")
-        files.write(self._layout.quarantine / f"ledger-tail-{stamp}", data[len(data) - cut :])
-        os.truncate(self._layout.ledger, self._layout.ledger.stat().st_size - cut)
+        end = self._layout.ledger.stat().st_size - cut
+        files.write(self._layout.quarantine / f"ledger-tail-{stamp}-{end}", data[len(data) - cut :])
+        os.truncate(self._layout.ledger, end)
+
+    def _tail(self, lines: int) -> bytes:
+        """The end of the ledger with that many line ends in it at least, if it has them."""
+        size = TAIL
+        while len(data := self._tail_bytes(size)) == size and data.count(b"\n") < lines:
+            size *= 2
+        return data
 
     def _tail_bytes(self, size: int = TAIL) -> bytes:
         try:
@@ -87,13 +97,33 @@ class Journal:
             os.close(handle)
 
     def _head(self) -> Head:
-        lines = self._tail_bytes().rstrip(b"\n").rpartition(b"\n")[2]
+        lines = self._tail(lines=2).rstrip(b"\n").rpartition(b"\n")[2]
         if not lines:
             return Head()
         entry = ledger.read(lines)
         if entry is None:
             raise Tampered("The last line of the ledger is not an entry.", "Type: ./agent verify")
         return Head(entry["seq"], ledger.digest(lines))
+
+    def _vouched(self, head: Head, *, in_git: bool) -> bool:
+        """Whether the ledger up to *head* still holds what its witness remembers.
+
+        Where it does not, the witnesses are left as they are: an append must not vouch for a ledger that somebody has
+        cut or rewritten. Called under the lock.
+        """
+        kept = Head.from_json(files.read_capped(self.head_file, 4096)) if self.head_file else None
+        if head == Head() and kept:
+            # Another repository stood at this path before, unless git remembers a ledger of this one.
+            return git.read_anchor(self._repo) is None
+        if kept is None and in_git:
+            kept = Head.from_json(git.read_anchor(self._repo))
+        if kept is None or kept == head:
+            return True
+        behind = head.seq - kept.seq
+        lines = self._tail(lines=1).split(b"\n")[1:-1]
+        if 0 <= behind < len(lines):
+            return ledger.digest(lines[-1 - behind]) == kept.sha256
+        return ledger.compare(kept, self.lines(), "") is None
 
     def _keep(self, head: Head, *, in_git: bool) -> None:
         """Keep the head where no airlock can write; a home that cannot be written costs that witness, not the run."""
@@ -113,7 +143,8 @@ class Journal:
 
     def accept(self) -> Head:
         """Take today's ledger for the true one: keep its head in every anchor."""
-        with files.Lock(self._layout.ledger_lock):
+        with files.reported("keep the head of the ledger"), files.Lock(self._layout.ledger_lock):
+            self._repair()
             head = self._head()
             self._keep(head, in_git=True)
         return head
@@ -125,6 +156,16 @@ class Journal:
         entries = [entry for line in data[cut:].split(b"\n") if (entry := ledger.read(line))]
         rows = views.fold(entries)
         return rows[:ROWS], bool(cut) or len(rows) > ROWS
+
+    def last(self, run: str) -> Mapping[str, Any]:
+        """What the ledger says of *run* by now; usually found in its tail, else costs a look at the whole ledger."""
+        name = json.dumps(run).encode()
+        for lines in (self._tail_bytes().split(b"\n")[1:], self.lines()):
+            rows = views.fold(entry for line in lines if name in line and (entry := ledger.read(line)))
+            found = [row for row in rows if row["run"] == run]
+            if found:
+                return found[0]
+        return {}
 
     def entries(self) -> list[Mapping[str, Any]]:
         """All entries that can be read, oldest first; costs a look at the whole ledger."""
@@ -150,6 +191,24 @@ class Journal:
         """Draw the dashboard anew from the ledger."""
         with files.reported("write INDEX.md"), files.Lock(self._layout.ledger_lock):
             self._draw()
+
+
+def _bounded(value: Any) -> Any:
+    """*value* without endless texts and lists: parts of it come from the agent, and every entry is read again often."""
+    if isinstance(value, str):
+        return value[:_LONGEST]
+    if isinstance(value, dict):
+        return {str(key)[:_LONGEST]: _bounded(part) for key, part in list(value.items())[:_MOST]}
+    if isinstance(value, list | tuple):
+        return [_bounded(part) for part in value[:_MOST]]
+    if isinstance(value, int) and abs(value) > _GREATEST:
+        return _GREATEST
+    return value
+
+
+_LONGEST: Final = 2000
+_MOST: Final = 100
+_GREATEST: Final = 2**63
 
 
 def _repo_id(repo: Repository) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import errno
 import json
 import os
 from typing import TYPE_CHECKING, Final
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
 STDERR_LIMIT: Final = 64 * 1024 * 1024
 """Bytes of stderr that are kept; the rest is read (a full pipe would stop the agent) and counted."""
 
+RESERVE: Final = 1024 * 1024
+"""Bytes kept free for the end of the run: report, state, ledger entry, dashboard."""
+
 
 def agent_environment(context: Context, made: RunPlan, box: Box) -> dict[str, str]:
     """The environment of the agent of *made* in *box* (T151)."""
@@ -50,7 +54,13 @@ def drive(
     context: Context, engine: Engine, made: RunPlan, listener: Listener, interrupts: Interrupts
 ) -> tuple[Ending, str]:
     """Run the agent of *made* until nothing of it is left; returns how it ended and, of plain text, the last of it."""
-    box = context.store.box(made.meta.run_name)
+    with _reserved(context.store.box(made.meta.run_name)) as box:
+        return _drive(context, engine, made, box, listener, interrupts)
+
+
+def _drive(
+    context: Context, engine: Engine, made: RunPlan, box: Box, listener: Listener, interrupts: Interrupts
+) -> tuple[Ending, str]:
     env = agent_environment(context, made, box)
     launch = {**plan.describe(made, sorted(env)), "cwd": str(context.layout.root), "attempt": made.state.attempt}
     files.write(box.launch, json.dumps(launch, indent=1).encode())
@@ -73,6 +83,23 @@ def drive(
         if isinstance(stream, SpoolRecorder) and stream.tampered:
             ending.notes.append("the agent shortened its own output file while it was read")
         return ending, "" if engine.dialect.readers else follower.tail()
+
+
+@contextlib.contextmanager
+def _reserved(box: Box) -> Iterator[Box]:
+    """Hold some disk space while the agent runs: one that fills the disk must not keep its end from being written."""
+    handle = os.open(box.reserve, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, files.FILE_MODE)
+    try:
+        try:
+            os.posix_fallocate(handle, 0, RESERVE)
+        except OSError as why:
+            # A file system that cannot reserve space has none reserved; a full one is told now.
+            if why.errno not in {errno.EOPNOTSUPP, errno.EINVAL}:
+                raise
+        yield box
+    finally:
+        os.close(handle)
+        box.reserve.unlink(missing_ok=True)
 
 
 def _running(state: RunState, child: procs.Child) -> RunState:

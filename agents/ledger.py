@@ -14,6 +14,10 @@ GENESIS: Final = "0" * 64
 """What the first line names as the one before it."""
 
 
+LONGEST: Final = 64 * 1024
+"""Bytes of one line. Appending looks at the end of the file alone: a longer line would hide its own beginning."""
+
+
 def digest(line: bytes) -> str:
     """SHA-256 of the raw bytes of *line* without its end: a chain over parsed JSON would miss an added space."""
     return hashlib.sha256(line).hexdigest()
@@ -35,17 +39,38 @@ class Head:
         """What :meth:`to_json` wrote, or None where *data* is nothing of the kind."""
         try:
             raw = json.loads(data or b"")
-            return cls(int(raw["seq"]), str(raw["sha256"]))
-        except (ValueError, TypeError, KeyError):
+            seq, sha256 = raw["seq"], raw["sha256"]
+        except (ValueError, TypeError, KeyError, RecursionError):
             return None
+        # An anchor is foreign input: a sequence number below zero would count from the end.
+        whole = isinstance(seq, int) and not isinstance(seq, bool) and seq >= 0
+        return cls(seq, sha256) if whole and isinstance(sha256, str) else None
 
 
 def link(head: Head, *, time: str, event: str, run: str | None, facts: Mapping[str, Any]) -> tuple[bytes, Head]:
     """The line (with its end) that follows *head*, and the head after it."""
     entry = {"seq": head.seq + 1, "time": time, "event": event, "run": run, "facts": facts, "prev": head.sha256}
-    # ASCII and no spaces: one form only, and no line separator of any kind inside a line.
-    line = json.dumps(entry, ensure_ascii=True, separators=(",", ":")).encode("ascii")
+    line = _written(entry)
+    if len(line) > LONGEST:
+        line = _written({**entry, "facts": _shortened(facts)})
     return line + b"\n", Head(head.seq + 1, digest(line))
+
+
+def _written(value: object) -> bytes:
+    # ASCII and no spaces: one form only, and no line separator of any kind inside a line.
+    return json.dumps(value, ensure_ascii=True, separators=(",", ":")).encode("ascii")
+
+
+def _shortened(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """*facts* without those that make a line too long, the lightest ones first; how many went stands under ``cut``."""
+    sizes = sorted((len(_written([name, value])), name) for name, value in facts.items())
+    kept, room = set(), LONGEST // 2
+    for size, name in sizes:
+        room -= size
+        if room >= 0:
+            kept.add(name)
+    short = {name: value for name, value in facts.items() if name in kept}
+    return {**short, "cut": len(facts) - len(kept)}
 
 
 def read(line: bytes) -> Mapping[str, Any] | None:
@@ -54,7 +79,8 @@ def read(line: bytes) -> Mapping[str, Any] | None:
         entry = json.loads(line)
     except (ValueError, RecursionError):
         return None
-    return entry if isinstance(entry, dict) and isinstance(entry.get("seq"), int) else None
+    whole = isinstance(entry, dict) and isinstance(entry.get("seq"), int)
+    return entry if whole else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,17 +107,31 @@ def check(lines: Iterable[bytes]) -> tuple[Flaw | None, Head, list[Mapping[str, 
     """
     head = Head()
     entries: list[Mapping[str, Any]] = []
-    for number, line in enumerate(lines, 1):
-        entry = read(line)
+    upcoming = iter(lines)
+    line = next(upcoming, None)
+    while line is not None:
+        entry, after = read(line), next(upcoming, None)
+        number = len(entries) + 1
         if entry is None:
             return Flaw(number, "tampered", f"Line {number} is not an entry."), head, entries
         if entry["seq"] != head.seq + 1 or entry.get("prev") != head.sha256:
-            # A change in a line breaks the link of the one after it, so it is the line before that is named.
-            blamed = max(1, number - 1) if entry["seq"] == head.seq + 1 else number
+            blamed = _blamed(number, line, entry, head, after)
             return Flaw(blamed, "tampered", f"Line {blamed} is not what was written."), head, entries
         head = Head(entry["seq"], digest(line))
         entries.append(entry)
+        line = after
     return None, head, entries
+
+
+def _blamed(number: int, line: bytes, entry: Mapping[str, Any], head: Head, after: bytes | None) -> int:
+    """Which of two lines that do not fit was changed: *line*, which is the *number*-th, or the one before it.
+
+    A change in a line breaks the link of the one after it, so it is the line before that is named, unless *line* is out
+    of order or not the one that the line *after* it was linked to.
+    """
+    following = read(after) if after is not None else None
+    changed = following is not None and following.get("prev") != digest(line)
+    return number if number == 1 or changed or entry["seq"] != head.seq + 1 else number - 1
 
 
 def compare(anchor: Head, lines: list[bytes], where: str) -> Flaw | None:

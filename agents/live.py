@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import os
 import sys
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
@@ -22,30 +24,46 @@ _PLAIN_EVERY: Final = 30.0
 
 
 class Line:
-    """One line that is redrawn on a terminal; on anything else a plain line now and then."""
+    """One line that is redrawn on a terminal; on anything else a plain line now and then.
+
+    A terminal that was closed or a reader that had enough costs the line, never the run.
+    """
 
     def __init__(self, out: TextIO | None = None) -> None:
         self._out = out or sys.stderr
         self._live = self._out.isatty()
         self._frame = 0
-        self._last = 0.0
+        self._last: float | None = None
 
     def show(self, text: str, now: float) -> None:
         """Show *text* at the instant *now* (monotonic seconds)."""
         if self._live:
             self._frame += 1
-            self._out.write(f"\r\x1b[K{_FRAMES[self._frame % len(_FRAMES)]} {views.plain(text, 100)}")
-            self._out.flush()
-        elif now - self._last >= _PLAIN_EVERY and self._last:
-            self._out.write(f"{views.plain(text, 200)}\n")
-            self._out.flush()
+            shown = f"{_FRAMES[self._frame % len(_FRAMES)]} {views.plain(text, self._width())}"
+            # No wrapping: of a line that wraps only the last part could be taken back.
+            self._write(f"\r\x1b[K\x1b[?7l{shown}\x1b[?7h")
+        elif self._last is None:
             self._last = now
-        self._last = self._last or now
+        elif now - self._last >= _PLAIN_EVERY:
+            self._write(f"{views.plain(text, 200)}\n")
+            self._last = now
+
+    def _width(self) -> int:
+        try:
+            columns = os.get_terminal_size(self._out.fileno()).columns
+        except (OSError, ValueError):
+            columns = 0
+        # A terminal that does not know its size says 0.
+        return max((columns or 80) - 3, 10)
 
     def clear(self) -> None:
         """Leave the terminal as it was."""
         if self._live and self._frame:
-            self._out.write("\r\x1b[K")
+            self._write("\r\x1b[K")
+
+    def _write(self, text: str) -> None:
+        with contextlib.suppress(OSError):
+            self._out.write(text)
             self._out.flush()
 
 
@@ -73,7 +91,8 @@ class LiveRun:
         lasted = views.span(self._context.clock.mono() - self._started)
         doing = plan.title(progress.said) if progress.said else "at work"
         meta = self._meta
-        self._line.show(f"{meta.run_type} {meta.short_id} · {lasted} · {lines} events · {doing}", self._started)
+        text = f"{meta.run_type} {meta.short_id} · {lasted} · {lines} events · {doing}"
+        self._line.show(text, self._context.clock.mono())
 
     def stalled(self, *, silent: bool) -> None:
         """Mark the run STALLED, or ACTIVE again: only with ``on_stall: mark`` (T141)."""

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Any, Final, Self
+from typing import Any, Final, Self, TypeVar
 
 from agents.errors import HostError, Tampered
 
 SCHEMA: Final = 1
+_Word = TypeVar("_Word", bound=StrEnum)
 
 
 class Status(StrEnum):
@@ -177,8 +179,15 @@ class RunMeta:
         missing = [name for name in ("run_name", "run_type", "task", "config_hash") if not given.get(name)]
         if missing:
             raise Tampered(f"meta.yaml lacks {', '.join(missing)}.")
-        values: dict[str, Any] = {name: given.get(name, _META_DEFAULTS.get(name)) for name in known}
-        values.update({name: tuple(values[name] or ()) for name in _META_TUPLES})
+        # The seed's own example has no short id beside the name that ends with it.
+        given["short_id"] = given.get("short_id") or str(given["run_name"]).rpartition("__")[2]
+        values: dict[str, Any] = {
+            name: _META_DEFAULTS.get(name) if given.get(name) is None else given[name] for name in known
+        }
+        values.update({name: _names(values[name]) for name in _META_TUPLES})
+        wrong = sorted(name for name, value in values.items() if not _fits(value, str(known[name].type)))
+        if wrong:
+            raise Tampered(f"meta.yaml holds something else than it should under {', '.join(wrong)}.")
         return cls(**values)
 
 
@@ -244,22 +253,60 @@ class RunState:
             status = Status(raw["status"])
         except (ValueError, KeyError, TypeError, RecursionError) as why:
             raise Tampered(f"state.json is not readable ({why}).") from why
-        known = {f.name for f in dataclasses.fields(cls)} - {"unknown"}
-        values = {name: value for name, value in raw.items() if name in known and value is not None}
-        values |= {"status": status, "failure": _failure(raw.get("failure")), "notes": tuple(values.get("notes", ()))}
-        values["phase"] = Phase(values["phase"]) if values.get("phase") in set(Phase) else Phase.CREATED
-        return cls(**values, unknown={name: value for name, value in raw.items() if name not in known})
+        types = {f.name: str(f.type) for f in dataclasses.fields(cls) if f.name != "unknown"}
+        values = {name: value for name, value in raw.items() if name in types and value is not None}
+        values |= {"status": status, "failure": _failure(raw.get("failure")), "notes": _names(values.get("notes"))}
+        values["phase"] = _member(Phase, values.get("phase"), Phase.CREATED)
+        # Whoever reads a state adds to its numbers and joins its words: what is none is found here, not there.
+        wrong = sorted(name for name, value in values.items() if not _fits(value, types[name]))
+        if wrong:
+            raise Tampered(f"state.json holds something else than it should under {', '.join(wrong)}.")
+        return cls(**values, unknown={name: value for name, value in raw.items() if name not in types})
 
 
 def _failure(raw: object) -> Failure | None:
     if not isinstance(raw, Mapping):
         return None
-    kind = raw.get("kind")
+    artifact = raw.get("last_safe_artifact")
     return Failure(
-        kind=FailureKind(kind) if kind in set(FailureKind) else FailureKind.INTERNAL,
+        kind=_member(FailureKind, raw.get("kind"), FailureKind.INTERNAL),
         message=str(raw.get("message", "")),
-        last_safe_artifact=raw.get("last_safe_artifact"),
+        last_safe_artifact=artifact if isinstance(artifact, str) else None,
     )
+
+
+def _member(words: type[_Word], raw: object, default: _Word) -> _Word:
+    """The member of *words* that *raw* names, or *default* for a word of another version."""
+    return words(raw) if isinstance(raw, str) and raw in set(words) else default
+
+
+def _names(raw: object) -> object:
+    """A list as the tuple that it was; anything else as it is, for `_fits` to judge."""
+    return tuple(raw) if isinstance(raw, list | tuple) else raw or ()
+
+
+def _fits(value: object, declared: str) -> bool:
+    """Whether *value* is what a field *declared* with these words may hold."""
+    options = [each.strip() for each in declared.split("|")]
+    if value is None:
+        return "None" in options
+    return any(_HOLDS[each](value) for each in options if each in _HOLDS)
+
+
+# No number of a run is longer than the kernel's own, and one that is would fail much later.
+_HOLDS: Final[Mapping[str, Callable[[Any], bool]]] = MappingProxyType(
+    {
+        "str": lambda value: isinstance(value, str),
+        "bool": lambda value: isinstance(value, bool),
+        "int": lambda value: isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63,
+        "float": lambda value: isinstance(value, int | float) and math.isfinite(value),
+        "tuple[str, ...]": lambda value: isinstance(value, tuple) and all(isinstance(each, str) for each in value),
+        "Mapping[str, Any]": lambda value: isinstance(value, Mapping),
+        "Failure": lambda value: isinstance(value, Failure),
+        "Status": lambda value: isinstance(value, Status),
+        "Phase": lambda value: isinstance(value, Phase),
+    }
+)
 
 
 def _plain(value: Any) -> Any:

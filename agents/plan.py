@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import re
 import uuid
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agents import commands, naming, policy, prompts, redact
 from agents.engines.base import Brief, Command
-from agents.errors import HostError, OperatorError, Tampered
+from agents.errors import AgentError, HostError, OperatorError, Tampered
 from agents.model import RunMeta, RunState
 from agents.timers import Limits
 from agents.times import iso
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 TASK_LIMIT: Final = 1024 * 1024
 """Bytes of a task."""
 _LEVELS: Final = ("none", "partial", "full")
+_SESSION: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}")
+_LONGEST_MESSAGE: Final = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +64,8 @@ class Scene:
     supervisor: tuple[int, int | None]
     """Pid and start time of this process."""
     isolation: str = "none"
+    clock_offset: float | None = None
+    """Wall minus monotonic time in seconds: tells silence before the first sign of life from a clock that jumped."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,7 +100,8 @@ def plan_run(ask: Ask, scene: Scene, config: Config, engine: Engine, short_id: s
     state = RunState(
         boot_id=scene.boot_id, host_id=scene.host_id, supervisor_pid=scene.supervisor[0],
         supervisor_start=scene.supervisor[1], isolation=scene.isolation, model=scene.model,
-        session_cwd=str(scene.layout.root), started_at=iso(scene.now), config_hash=meta.config_hash,
+        session_cwd=str(scene.layout.root), started_at=iso(scene.now), clock_offset=scene.clock_offset,
+        config_hash=meta.config_hash,
     )  # fmt: skip
     return _complete(meta, state, files, scene, config, engine, session=_session(scene.token, short_id))
 
@@ -104,18 +110,49 @@ def plan_resume(meta: RunMeta, state: RunState, message: str, scene: Scene, conf
     """The run that *meta* and *state* become when they go on with the same envelope (seed 003, phase 4; T143).
 
     *message* is what the operator adds to the task, or empty. Raises Tampered where the envelope that follows from
-    meta.yaml is not the one that was sealed (T144).
+    meta.yaml is not the one that was sealed (T144), HostError where this machine now isolates less than it did or than
+    the settings ask for, AgentError where the agent's session cannot be named on a command line.
     """
+    _check_envelope(meta, state)
+    _check_isolation(config, scene.isolation)
+    if _LEVELS.index(scene.isolation) < _level(meta.isolation):
+        raise HostError(
+            f"The run had isolation “{meta.isolation}”, this machine now offers “{scene.isolation}”.",
+            "See ./agent doctor, or start a new run.",
+        )
     files = commands.command_set(meta.short_id, meta.run_name, str(scene.layout.box(meta.run_name).outbox))
+    again = dataclasses.replace(meta, task=f"{meta.task}\n\n{checked_task(message)}" if message else meta.task)
+    session = _announced(state) or _session(scene.token, meta.short_id)
+    return _complete(again, state, files, scene, config, engine, session=session)
+
+
+def _check_envelope(meta: RunMeta, state: RunState) -> None:
+    """Raise Tampered unless the sealed envelope is the one that the run's type and id lead to (T144)."""
+    named = naming.parse(meta.run_name)
+    if named is None or named.short_id != meta.short_id or meta.run_type not in policy.TIERS:
+        raise Tampered("The run's name, id and type in meta.yaml do not belong together.", "Start a new run.")
     sealed = policy.config_hash(meta.tools_allowlist, meta.safe_commands, meta.human_only_commands)
     regenerated = policy.config_hash(
         policy.tier(meta.run_type).tools, commands.safe_names(meta.short_id), commands.human_only_names(meta.short_id)
     )
     if not sealed == regenerated == meta.config_hash == state.config_hash:
         raise Tampered("The envelope of this run is not the one it started with.", "Start a new run.")
-    again = dataclasses.replace(meta, task=f"{meta.task}\n\n{checked_task(message)}" if message else meta.task)
-    session = state.session_id or _session(scene.token, meta.short_id)
-    return _complete(again, state, files, scene, config, engine, session=session)
+
+
+def _level(isolation: str) -> int:
+    if isolation not in _LEVELS:
+        raise Tampered("meta.yaml names an isolation that does not exist.", "Start a new run.")
+    return _LEVELS.index(isolation)
+
+
+def _announced(state: RunState) -> str | None:
+    """The session to go on with, None where the agent never got to name one; raises AgentError for a name that is none.
+
+    It becomes a word of a command line, and it is the agent that chose it (P22).
+    """
+    if state.session_id and not _SESSION.fullmatch(state.session_id):
+        raise AgentError("The agent named its session in a form that cannot be handed on.", "Start a new run.")
+    return state.session_id
 
 
 def _complete(
@@ -145,7 +182,12 @@ def _complete(
 def checked_task(task: str) -> str:
     """*task* as text that every file can hold; raises OperatorError for an empty or an endless one."""
     # Bytes of the command line that are no UTF-8 arrive as lone surrogates, which neither YAML nor JSON readers take.
-    clean = task.encode("utf-8", "surrogateescape").decode("utf-8", "replace").replace("\0", "")
+    try:
+        data = task.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        # Other surrogates come from JSON, and never were bytes.
+        data = task.encode("utf-8", "replace")
+    clean = data.decode("utf-8", "replace").replace("\0", "")
     if not clean.strip():
         raise OperatorError("The task is empty.", 'Say what to look for: ./agent scout "why is the start slow?"')
     if len(clean.encode()) > TASK_LIMIT:
@@ -194,13 +236,14 @@ _TITLE: Final = 200
 
 def facts(meta: RunMeta, state: RunState) -> dict[str, Any]:
     """What the ledger says of a run: enough to draw its row from any one entry."""
-    failure = {"failure": {"kind": str(state.failure.kind), "message": state.failure.message}} if state.failure else {}
+    failed = state.failure
+    failure = {"kind": str(failed.kind), "message": failed.message[:_LONGEST_MESSAGE]} if failed else None
     return {
         "id": meta.short_id, "type": meta.run_type, "engine": meta.engine, "agent": meta.agent, "model": state.model,
         "isolation": state.isolation, "task": title(meta.task), "status": str(state.status), "phase": str(state.phase),
         "started_at": state.started_at, "ended_at": state.ended_at, "attempt": state.attempt,
         "patch": dict(state.patch) if state.patch else None, "usage": dict(state.usage), "exit_code": state.exit_code,
-        "config_hash": meta.config_hash, "repo_sha_start": meta.repo_sha_start, "failure": None, **failure,
+        "config_hash": meta.config_hash, "repo_sha_start": meta.repo_sha_start, "failure": failure,
     }  # fmt: skip
 
 

@@ -30,6 +30,8 @@ def _direct(step: dict[str, Any]) -> None:
             sys.exit(int(step["code"]))
         case "kill":
             os.kill(os.getpid(), int(step["signal"]))
+        case unknown:
+            sys.exit(f"play: there is no direction {unknown!r}")
 
 
 def _out(data: bytes) -> None:
@@ -40,19 +42,22 @@ def _out(data: bytes) -> None:
 def _direction(line: str) -> dict[str, Any] | None:
     try:
         step = json.loads(line)
-    except ValueError:
+    # RecursionError: a history may hold the nesting that decoders have to survive.
+    except (ValueError, RecursionError):
         return None
     return step if isinstance(step, dict) and "do" in step else None
 
 
 def main(path: str, session: str) -> None:
     """Play the history *path* as the session *session*."""
-    with open(path, encoding="utf-8") as history:
+    # Nothing is translated and nothing refused on the way: what is no direction leaves byte by byte as it came.
+    with open(path, encoding="utf-8", errors="surrogateescape", newline="\n") as history:
         for line in history:
             if step := _direction(line):
                 _direct(step)
             else:
-                _out(line.replace("{session}", session).replace("{cwd}", os.getcwd()).encode())
+                said = line.replace("{session}", session).replace("{cwd}", os.getcwd())
+                _out(said.encode("utf-8", "surrogateescape"))
 
 
 if __name__ == "__main__":

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
+import re
+import threading
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
@@ -15,7 +19,13 @@ DEFAULT_HOST: Final = "http://127.0.0.1:11434"
 PATIENCE: Final = 1.0
 """Seconds: a server that takes longer to say hello counts as absent for the default mind (issue 2, part 7)."""
 _PORT: Final = 11434
+_PORTS: Final = 65536
+_PORT_DIGITS: Final = 5
+_PLACE: Final = re.compile(r"(?:(\[[^\]]*\])|([^:]*))(?::(.*))?")
+# What a server listens on when it listens on every address is no address to call.
+_EVERYWHERE: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - it is replaced, not bound
 _LIMIT: Final = 4 * 1024 * 1024
+_CHUNK: Final = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,43 +56,65 @@ def url_of(environ: Mapping[str, str]) -> str:
     given = environ.get("OLLAMA_HOST", "").strip()
     if not given:
         return DEFAULT_HOST
-    parts = urlsplit(given if "://" in given else f"http://{given}")
-    host = parts.hostname or "127.0.0.1"
-    host = "127.0.0.1" if host == "0.0.0.0" else host  # noqa: S104 - it is replaced, not bound
-    try:
-        port = parts.port
-    except ValueError:
-        port = None
+    scheme, full, rest = given.rpartition("://")
     # Only a bare host gets Ollama's own port; a full URL gets that of its scheme.
-    port = port or ({"http": 80, "https": 443}.get(parts.scheme, _PORT) if "://" in given else _PORT)
+    usual = {"http": 80, "https": 443}.get(scheme, _PORT) if full else _PORT
+    place, slash, path = rest.partition("/")
+    host, port = _host_and_port(place.rpartition("@")[2])
     shown = f"[{host}]" if ":" in host else host
-    return f"{parts.scheme or 'http'}://{shown}:{port}"
+    return f"{scheme or 'http'}://{shown}:{port or usual}{slash}{path}".rstrip("/")
+
+
+def _host_and_port(place: str) -> tuple[str, int | None]:
+    """Host and port of ``host:port``, either of which may be missing; an IPv6 address may do without brackets."""
+    match = _PLACE.fullmatch(place)
+    host, port = (match[1] or match[2], match[3]) if match else (place, None)
+    host = host.strip("[]") or "127.0.0.1"
+    number = int(port) if port and port.isdecimal() and len(port) <= _PORT_DIGITS else None
+    return _EVERYWHERE.get(host, host), number if number and number < _PORTS else None
 
 
 def ask(url: str, patience: float = PATIENCE) -> Ollama:
-    """What the server at *url* has, waiting at most *patience* seconds for each word of it."""
-    parts = urlsplit(url)
-    kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
-    connection = kind(parts.hostname or "127.0.0.1", parts.port, timeout=patience)
+    """What the server at *url* has, waiting at most *patience* seconds altogether."""
+    answers: list[Ollama] = []
+    # In a thread of its own: neither a name server nor an answer that comes byte by byte keeps to a socket's timeout.
+    asking = threading.Thread(target=lambda: answers.append(_ask(url, patience)), daemon=True)
+    asking.start()
+    asking.join(patience)
+    return answers[0] if answers else Ollama(url, reachable=False)
+
+
+def _ask(url: str, patience: float) -> Ollama:
     try:
-        connection.request("GET", "/api/tags")
-        answer = connection.getresponse()
-        body = json.loads(answer.read(_LIMIT))
-        models = tuple(str(each.get("name")) for each in body.get("models") or ())
-        return Ollama(url, reachable=answer.status == http.client.OK, models=models)
+        parts = urlsplit(url)
+        kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+        with contextlib.closing(kind(parts.hostname or "127.0.0.1", parts.port, timeout=patience)) as connection:
+            connection.request("GET", f"{parts.path}/api/tags")
+            answer = connection.getresponse()
+            body = json.loads(_read(answer, time.monotonic() + patience))
+            # A server without any model says null in some versions; one without the key is something else.
+            models = tuple(str(each["name"]) for each in body["models"] or ())
+            return Ollama(url, reachable=answer.status == http.client.OK, models=models)
     # Whatever else listens on that port and whatever it says: it is no Ollama.
-    except (OSError, ValueError, AttributeError, TypeError, http.client.HTTPException):
+    except (OSError, ValueError, LookupError, TypeError, RecursionError, http.client.HTTPException):
         return Ollama(url, reachable=False)
-    finally:
-        connection.close()
+
+
+def _read(answer: http.client.HTTPResponse, deadline: float) -> bytes:
+    """The body, given up at *deadline*, so that no thread is left behind with a server that never ends."""
+    body = bytearray()
+    while (part := answer.read1(_CHUNK)) and len(body) < _LIMIT and time.monotonic() < deadline:
+        body += part
+    return bytes(body)
 
 
 def choose(wanted: str, model: str, server: Ollama | None) -> Choice:
     """The mind for the setting *wanted* (auto, ollama, reflex), given what the *server* said (None: not asked)."""
+    if wanted == "ollama":
+        at = f" at {server.url}" if server else ""
+        return Choice("ollama", model, f"mind ollama: {model}{at}")
     if wanted == "reflex" or server is None:
         return Choice("reflex", None, "mind reflex: no model is used, as asked for")
-    if wanted == "ollama":
-        return Choice("ollama", model, f"mind ollama: {model} at {server.url}")
     if not server.reachable:
         return Choice("reflex", None, f"mind reflex: no Ollama answers at {server.url} (ollama serve)")
     if not server.has(model):

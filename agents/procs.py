@@ -90,6 +90,12 @@ class Child:
     def end(self, *, politely: bool) -> None:
         """Ask the guard to end the tree: TERM and grace, or KILL at once."""
         self._say(b"T" if politely else b"K")
+        self.wake()
+
+    def wake(self) -> None:
+        """Let a guard go on that its own ward has stopped; without it nobody would see the ward's end."""
+        with contextlib.suppress(OSError):
+            self.process.send_signal(signal.SIGCONT)
 
     def _say(self, word: bytes) -> None:
         # A guard that was killed is noticed as the end of its socket.
@@ -108,17 +114,22 @@ class Child:
         self.told += [json.loads(line) for line in lines]
         return bool(data)
 
-    def close(self) -> None:
-        """End what is left of the tree, with or without the guard's help, and close all handles."""
+    def reap(self) -> None:
+        """End what is left of the tree, with or without the guard's help; afterwards nothing can write to the pipes."""
         self.line.close()
+        self.wake()
         try:
             self.process.wait(timeout=_GUARD_PATIENCE)
         except subprocess.TimeoutExpired:
-            # Stopped by its own ward, most likely. Its children become ours, because this process adopts orphans too.
+            # Stuck, or stopped again and again. Its children become ours, because this process adopts orphans too.
             self.process.kill()
             self.process.wait()
         if self.process.returncode != 0:
             _end_strays(self.kin)
+
+    def close(self) -> None:
+        """Like :meth:`reap`, and close all handles."""
+        self.reap()
         for handle in (self.stdout, self.stderr):
             if handle is not None:
                 os.close(handle)
@@ -174,6 +185,9 @@ def spawn(
                 pass_fds=[theirs.fileno()], start_new_session=True,
             )  # fmt: skip
     except OSError as why:
+        ours.close()
+        for handle in filter(None, (out_read, err_read)):
+            os.close(handle)
         raise HostError(f"The agent cannot be started: {why.strerror}.", "Type: ./agent doctor") from why
     finally:
         theirs.close()

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from agents.commands import CommandFile
     from agents.layout import Layout
 
-_FOLDER: Final = re.compile(r"run_([0-9a-f]{4,64})")
+_FOLDER: Final = re.compile(r"run_([0-9a-f]{4,64})(?:\.new-[0-9a-f]+)?")
 _FILE: Final = re.compile(r"(scout|plan|summarize|merge|apply)_([0-9a-f]{4,64})\.md")
 
 
@@ -29,13 +29,18 @@ def published(layout: Layout, short_id: str, set_: Iterable[CommandFile]) -> Ite
     with files.reported("write the run's slash commands"), files.Lock(layout.repo_lock):
         _inside(layout, target.parent)
         commands.check_budget(in_use(layout), tuple(set_))
-        # Built where git does not look, so that a kill in between leaves nothing in the operator's sight.
-        staging = layout.data / f"{STAGING}{secrets.token_hex(8)}"
-        files.make_folder(staging)
-        for each in set_:
-            files.write(staging / each.filename, each.text.encode(), durable=False)
-        remove(layout, short_id)
-        staging.rename(target)
+        # Built under a name that git is told to ignore, so that a kill in between leaves nothing in the operator's
+        # sight; and on the same disk (.agents may be on another one).
+        staging = target.with_name(f"{target.name}{STAGING}{secrets.token_hex(8)}")
+        try:
+            files.make_folder(staging)
+            for each in set_:
+                files.write(staging / each.filename, each.text.encode(), durable=False)
+            remove(layout, short_id)
+            staging.rename(target)
+        except BaseException:
+            files.remove_tree(staging)
+            raise
     try:
         yield target
     finally:
@@ -43,10 +48,10 @@ def published(layout: Layout, short_id: str, set_: Iterable[CommandFile]) -> Ite
 
 
 def _inside(layout: Layout, folder: Path) -> None:
-    """Make *folder*, refusing one that a link leads out of the repository."""
-    folder.mkdir(parents=True, exist_ok=True)
+    """Make *folder*, refusing one that a link leads out of the repository: nothing is made out there either."""
     if not folder.resolve().is_relative_to(layout.root.resolve()):
         raise HostError(f"{COMMANDS} leads out of the repository.", f"Look at it: ls -ld .claude {COMMANDS}")
+    folder.mkdir(parents=True, exist_ok=True)
 
 
 def in_use(layout: Layout) -> int:
@@ -62,7 +67,10 @@ def in_use(layout: Layout) -> int:
 
 def remove(layout: Layout, short_id: str) -> None:
     """Remove a run's commands: only files by the names that we give, then the folder if nothing else is in it (K03)."""
-    folder = layout.commands(short_id)
+    _clear(layout.commands(short_id), short_id)
+
+
+def _clear(folder: Path, short_id: str) -> None:
     if folder.is_symlink() or not folder.is_dir():
         return
     with contextlib.suppress(OSError):
@@ -78,8 +86,10 @@ def collect(layout: Layout, active: Iterable[str]) -> list[str]:
     parent, live, gone = layout.root / COMMANDS, set(active), []
     for path in sorted(parent.iterdir()) if parent.is_dir() else []:
         match = _FOLDER.fullmatch(path.name)
-        # The id must have been given by us: a folder of that form may still be somebody's own.
-        if match and match[1] not in live and (layout.ids / match[1]).is_file():
-            remove(layout, match[1])
+        # The id must have been given by us: a folder of that form may still be somebody's own. And a run that was
+        # started after *active* was read has its marker by the time that its commands are there.
+        ours = match and match[1] not in live and (layout.ids / match[1]).is_file()
+        if match and ours and not (layout.active / match[1]).exists():
+            _clear(path, match[1])
             gone.append(match[1])
     return gone

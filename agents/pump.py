@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import math
 import select
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Protocol
 
+from agents.errors import BoxError, HostError
 from agents.events import Progress, Result, reduce
 from agents.model import FailureKind
 from agents.procs import busy_ticks
@@ -15,7 +17,7 @@ from agents.recorder import CHUNK
 from agents.timers import Due, Limits, Timers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from agents.events import Event
     from agents.follower import Follower
@@ -62,6 +64,8 @@ class Ending:
     message: str = ""
     progress: Progress = field(default_factory=Progress)
     lines: int = 0
+    lingered: bool = False
+    """Whether it had given its result and was ended for not going: its exit code is then ours, not its own."""
     notes: list[str] = field(default_factory=list)
 
 
@@ -98,7 +102,8 @@ class Pump:
         self._beaten = clock.mono()
         self._signs = False
         self._marked = False
-        self._ticks = 0
+        self._ticks: int | None = None
+        """CPU time of the tree when its silence began; None while it talks."""
         self._broken = False
 
     def run(self, interrupts: Interrupts) -> Ending:
@@ -107,25 +112,34 @@ class Pump:
         for handle in (self._child.stdout, self._child.stderr, self._child.line.fileno(), interrupts.wakeup):
             if handle is not None:
                 poll.register(handle, select.POLLIN)
-        self._child.release()
+        if interrupts.count:
+            # Stopped before it ever ran: it never will.
+            self._ending.stopped = True
+            self._order(None, "", polite=False)
+        else:
+            self._child.release()
         while not self._gone:
             ready = {handle for handle, _ in poll.poll(self._patience() * 1000)}
             self._hear(ready)
             self._obey(interrupts)
-            self._keep_time()
-            try:
+            with self._evidence():
+                self._keep_time()
                 self._record(poll)
                 self._beat()
-            except OSError as why:
-                self._broke(why)
         self._finish()
         return self._ending
 
-    def _broke(self, why: OSError) -> None:
-        """The disk failed: without evidence no agent may go on."""
-        self._broken = True
-        cause = FailureKind.ENOSPC if why.errno in {errno.ENOSPC, errno.EDQUOT} else FailureKind.IO
-        self._order(cause, f"The box cannot be written: {why.strerror}.", polite=False)
+    @contextlib.contextmanager
+    def _evidence(self) -> Iterator[None]:
+        """The disk may fail in here: without evidence no agent may go on."""
+        try:
+            yield
+        except (OSError, HostError) as why:
+            self._broken = True
+            cause, message = trouble(why)
+            # Said even if the end was ordered before: an end that cannot be recorded is no good one.
+            self._ending.cause, self._ending.message = self._ending.cause or cause, self._ending.message or message
+            self._order(cause, message, polite=False)
 
     def _patience(self) -> float:
         wait = min(_LOOK if self._child.stdout is not None else _SPOOL_LOOK, self._until_next())
@@ -139,17 +153,19 @@ class Pump:
     def _record(self, poll: select.poll) -> None:
         """Take what is there, follow it, and rest a moment when it was little, so that wake-ups are few."""
         taken = self._stream.drain() if not self._full() else 0
-        self._stderr.drain()
+        if not self._broken:
+            self._stderr.drain()
         self._silence_ended(poll)
         if taken:
             self._follow(self._follower.advance())
             self._signed()
         if self._full():
-            self._order(
-                FailureKind.OUTPUT_LIMIT, f"It printed more than {self._limits.max_output} bytes.", polite=False
-            )
+            self._order(FailureKind.OUTPUT_LIMIT, self._too_much(), polite=False)
         if 0 < taken < CHUNK // 4 and self._ordered is None:
             select.select([], [], [], _GATHER)
+
+    def _too_much(self) -> str:
+        return f"It printed {self._limits.max_output} bytes, which is all it may."
 
     def _full(self) -> bool:
         return self._broken or self._stream.full
@@ -158,7 +174,7 @@ class Pump:
         """A pipe whose writers are gone is ready for ever: it is not to be asked again."""
         for handle, ended in (
             (self._child.stdout, self._stream.ended or self._full()),
-            (self._child.stderr, self._stderr.ended),
+            (self._child.stderr, self._stderr.ended or self._broken),
         ):
             if handle is not None and ended:
                 _forget(poll, handle)
@@ -168,10 +184,11 @@ class Pump:
             self._ending.progress = reduce(self._ending.progress, event)
             if isinstance(event, Result):
                 self._timers = self._timers.result(self._clock.mono())
-            self._listener.event(event, self._ending.progress)
+            with self._evidence():
+                self._listener.event(event, self._ending.progress)
 
     def _signed(self) -> None:
-        self._signs = True
+        self._signs, self._ticks = True, None
         self._timers = self._timers.sign(self._clock.mono())
         if self._marked:
             self._marked = False
@@ -215,13 +232,14 @@ class Pump:
         elif due is Due.TIMEOUT:
             self._order(FailureKind.TIMEOUT, f"It ran longer than {self._limits.timeout:g} s.", polite=True)
         elif due is Due.LINGER:
+            self._ending.lingered = True
             self._ending.notes.append(f"it was still running {self._limits.linger:g} s after its result and was ended")
             self._order(None, "", polite=True)
 
     def _silent(self, now: float) -> None:
         """Silence is forgiven while a tool call is in flight and its tree works; else the run has stalled."""
         ticks = busy_ticks(self._child.pid, self._child.start)
-        at_work = self._ending.progress.in_flight is not None and ticks > self._ticks
+        at_work = self._ending.progress.in_flight is not None and ticks > (self._ticks or 0)
         self._ticks = ticks
         if at_work:
             self._signs = True
@@ -244,23 +262,42 @@ class Pump:
 
     def _beat(self) -> None:
         now = self._clock.mono()
-        if now - self._beaten >= _LOOK:
-            self._listener.beat(self._ending.progress, self._follower.lines, signs=self._signs)
-            self._beaten, self._signs = now, False
+        if now - self._beaten < _LOOK:
+            return
+        self._beaten = now
+        self._child.wake()
+        if self._ticks is None and not self._signs and self._ending.progress.in_flight:
+            self._ticks = busy_ticks(self._child.pid, self._child.start)
+        self._listener.beat(self._ending.progress, self._follower.lines, signs=self._signs)
+        self._signs = False
 
     def _finish(self) -> None:
         """The tree is gone: what it left in the pipes is all there will ever be."""
-        try:
+        # A guard that was killed did not reap: without this the drain below might go on as long as the agent talks.
+        self._child.reap()
+        with self._evidence():
             while not self._full() and self._stream.drain():
                 self._follow(self._follower.advance())
-            while self._stderr.drain():
+            while not self._broken and self._stderr.drain():
                 continue
-        except OSError as why:
-            self._broke(why)
         self._follow(self._follower.finish())
         self._ending.lines = self._follower.lines
+        if self._stream.full and self._ending.cause is None:
+            self._ending.cause, self._ending.message = FailureKind.OUTPUT_LIMIT, self._too_much()
+        with self._evidence():
+            # What an agent said in its last second is a sign of life too (T134).
+            self._listener.beat(self._ending.progress, self._follower.lines, signs=self._signs)
         if self._stderr.dropped:
             self._ending.notes.append(f"{self._stderr.dropped} bytes of stderr were not kept")
+
+
+def trouble(why: OSError | BoxError) -> tuple[FailureKind, str]:
+    """Failure kind and sentence for a disk that failed with *why*, or with the error that *why* reports."""
+    cause = why if isinstance(why, OSError) else why.__cause__
+    number = cause.errno if isinstance(cause, OSError) else None
+    kind = FailureKind.ENOSPC if number in {errno.ENOSPC, errno.EDQUOT} else FailureKind.IO
+    words = why.message if isinstance(why, BoxError) else f"The box cannot be written: {why.strerror or why}."
+    return kind, words
 
 
 def _forget(poll: select.poll, handle: int) -> None:

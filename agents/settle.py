@@ -7,7 +7,7 @@ import dataclasses
 import hashlib
 from typing import TYPE_CHECKING, Any, Final
 
-from agents import files, plan, redact
+from agents import facts, files, plan, redact
 from agents.events import PLAIN
 from agents.layout import EVIDENCE, LATEST
 from agents.model import Actor, Failure, FailureKind, Phase, Status, step
@@ -28,6 +28,8 @@ REPORT_LIMIT: Final = 4 * 1024 * 1024
 # Exit codes that say how a process was ended (128 + signal is a shell's way of saying it). T137.
 _KILLED: Final = frozenset({-9, 137})
 _ABORTED: Final = frozenset({-1, -2, -15, 129, 130, 143})
+_FIRST_LINE: Final = 4000
+"""Characters of an agent's complaint that are looked at; far fewer are shown."""
 _BUDGET: Final = frozenset({"error_max_turns", "error_max_budget_usd"})
 
 EVENTS: Final = {
@@ -67,11 +69,11 @@ def _by_result(ending: Ending) -> tuple[Status, FailureKind | None, str]:
     if result.subtype in _BUDGET:
         return Status.CRASHED, FailureKind.BUDGET, f"Its budget was spent ({result.subtype})."
     if result.is_error:
-        first = redact.visible(redact.redact(result.text.strip().partition("\n")[0]))[:300]
+        # Cut before it is looked through: a line of many megabytes must not hold up the end of a run.
+        first = redact.visible(redact.redact(result.text.strip().partition("\n")[0][:_FIRST_LINE]))[:300]
         return Status.CRASHED, FailureKind.TOOL_ERROR, first or f"The agent reported {result.subtype}."
-    # One that lingered after a good result was ended by us; its exit code says nothing.
-    lingered = bool(ending.notes) and (ending.exit_code or 0) < 0
-    return (Status.DONE, None, "") if lingered or ending.exit_code == 0 else _by_exit_code(ending, "The agent")
+    # One that lingered after a good result was ended by us; its exit code says nothing (P13).
+    return (Status.DONE, None, "") if ending.lingered else _by_exit_code(ending, "The agent")
 
 
 def _by_exit_code(ending: Ending, who: str) -> tuple[Status, FailureKind | None, str]:
@@ -95,7 +97,8 @@ def write_report(box: Box, meta: RunMeta, ending: Ending, answer: str) -> None:
     """
     text = ending.progress.result.text if ending.progress.result else answer
     if not text.strip():
-        left = files.read_capped(box.outbox / "report.md", REPORT_LIMIT)
+        # The agent could have put a link in the place of the folder itself.
+        left = None if box.outbox.is_symlink() else files.read_capped(box.outbox / "report.md", REPORT_LIMIT)
         text = left.decode("utf-8", "replace") if left else "The agent gave no report."
     shown = redact.visible(redact.redact(text), newlines=True).rstrip() + "\n"
     files.write(box.report, shown.encode())
@@ -147,14 +150,20 @@ def conclude(
             "model": ending.progress.model or state.model, "notes": (*state.notes, *_notes(ending)),
             "session_id": state.session_id or ending.progress.session_id,
         }  # fmt: skip
-        if state.status is not Status.ACTIVE and (state.status is status or kind is FailureKind.OOM):
+        if state.status is not Status.ACTIVE and (state.status is status or _was_killed(kind, ending)):
             return dataclasses.replace(state, **settled)
         return step(state, status, actor, failure=failure, **settled)
 
     with files.reported("record how the run ended"):
         state = store.update(meta.run_name, end)
+    facts.copy(journal, meta.run_name, ending.progress.facts)
     record(store, journal, meta, state)
     return state
+
+
+def _was_killed(kind: FailureKind | None, ending: Ending) -> bool:
+    """Whether somebody else ended it, as a watchdog does: what that one has written says more than the exit code."""
+    return kind in {FailureKind.OOM, FailureKind.AGENT_ABORT} and ending.exit_code in {None, *_KILLED}
 
 
 def _notes(ending: Ending) -> tuple[str, ...]:

@@ -107,12 +107,12 @@ class Store:
     def active(self) -> dict[str, str]:
         """Short id to run name of every run that may be ACTIVE."""
         try:
-            markers = sorted(self.layout.active.iterdir())
+            # A hidden name is a marker that is being made.
+            markers = sorted(path for path in self.layout.active.iterdir() if not path.name.startswith("."))
         except FileNotFoundError:
             return {}
-        return {
-            path.name: text.decode("utf-8", "replace") for path in markers if (text := files.read_capped(path, 300))
-        }
+        found = {path.name: files.read_capped(path, 300) for path in markers}
+        return {short_id: text.decode("utf-8", "replace") for short_id, text in found.items() if text is not None}
 
     def deactivate(self, short_id: str) -> None:
         """Remove the marker of a run that has settled."""
@@ -136,7 +136,7 @@ class Store:
         """Every pointer that leads to a run, ``latest`` included, by name."""
         links = [self.layout.latest]
         with contextlib.suppress(OSError):
-            links += sorted(self.layout.pointers.iterdir())
+            links += sorted(path for path in self.layout.pointers.iterdir() if not path.name.startswith("."))
         return {link.name: name for link in links if (name := self._target(link))}
 
     def _target(self, link: Path) -> str | None:

@@ -11,7 +11,7 @@ from agents.engines import registry
 from agents.errors import BoxError
 from agents.events import PLAIN, reduce
 from agents.follower import Follower
-from agents.layout import STAGING
+from agents.layout import OWNER_LOCK, STAGING
 from agents.model import Actor, Failure, FailureKind, Phase, Status, step
 from agents.pump import Ending
 from agents.watchdog import Facts, Verdict
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 STALE: Final = 600.0
 """Seconds after which a marker or a staging folder without a run counts as a dead start's."""
+
+
+_MOMENT: Final = 0.5
 
 
 def sweep(context: Context) -> list[str]:
@@ -38,6 +41,8 @@ def sweep(context: Context) -> list[str]:
                 changed.append(name)
         except BoxError as why:
             context.say(f"{name}: {why.message}")
+        except OSError as why:
+            context.say(f"{name}: it cannot be looked at: {why.strerror}.")
     _collect(context)
     return changed
 
@@ -50,7 +55,8 @@ def _tend(context: Context, short_id: str, name: str) -> bool:
     verdict = watchdog.judge(state, facts(context, name, state), context.config.stall_after)
     if verdict in {Verdict.FINE, Verdict.FOREIGN}:
         return False
-    owner = context.store.own(name)
+    # A moment of patience: whoever looks whether the lock is held keeps others from taking it meanwhile.
+    owner = context.store.own(name, timeout=_MOMENT)
     if owner is None:
         # Its supervisor lives: only silence is judged against a live one.
         return verdict is Verdict.STALLED and _stall(context, name, state)
@@ -98,6 +104,9 @@ def _stall(context: Context, name: str, state: RunState) -> bool:
         return step(now, Status.STALLED, Actor.WATCHDOG, failure=failure) if now.status is Status.ACTIVE else now
 
     written = context.store.update(name, change)
+    if written.status is not Status.STALLED:
+        # It ended by itself a moment before.
+        return False
     context.journal.append("run.stalled", name, plan.facts(meta, written))
     publish.remove(context.layout, meta.short_id)
     return True
@@ -111,8 +120,9 @@ def _recover(context: Context, name: str, state: RunState, verdict: Verdict) -> 
         return False
     if verdict is not Verdict.REBOOTED:
         procs.end_remains(name, [(state.guard_pid, state.guard_start), (state.pid, state.pid_start)])
-    ending, answer, dialect = reread(context, meta, state)
     box = context.store.box(name)
+    box.reserve.unlink(missing_ok=True)
+    ending, answer, dialect = reread(context, meta, state)
     # The agent had ended well and only the last steps are missing: they are done now instead.
     finished = state.phase is Phase.FINALIZING and state.exit_code == 0
     outcome = settle.decide(ending, dialect) if finished else _death(verdict)
@@ -158,9 +168,10 @@ def dialect_of(meta: RunMeta) -> Dialect:
 
 def _catch_up(context: Context, meta: RunMeta, state: RunState) -> None:
     """Do again what follows from a settled state: the ledger may not know of it yet."""
-    rows = {row["run"]: row for row in context.journal.rows()[0]}
-    known = rows.get(meta.run_name, {})
-    if (known.get("status"), known.get("attempt")) == (str(state.status), state.attempt):
+    known = context.journal.last(meta.run_name)
+    # The phase tells the sealing entry from the one of a watchdog that has only marked the run.
+    settled = (str(state.status), state.attempt, str(state.phase))
+    if (known.get("status"), known.get("attempt"), known.get("phase")) == settled:
         context.store.deactivate(meta.short_id)
     else:
         settle.record(context.store, context.journal, meta, state, recovered=True)
@@ -170,8 +181,9 @@ def _catch_up(context: Context, meta: RunMeta, state: RunState) -> None:
 def _collect(context: Context) -> None:
     """Remove the commands of runs that are over, and staging folders that dead starts left."""
     publish.collect(context.layout, context.store.active())
-    with contextlib.suppress(OSError):
-        for folder in (context.layout.runs, context.layout.data):
-            for path in folder.glob(f"{STAGING}*"):
-                if time.time() - path.stat().st_mtime > STALE and not files.is_locked(path / "private/owner.lock"):
+    for folder in (context.layout.runs, context.layout.data):
+        for path in folder.glob(f"{STAGING}*"):
+            # One that cannot be removed must not keep the others.
+            with contextlib.suppress(OSError):
+                if time.time() - path.stat().st_mtime > STALE and not files.is_locked(path / OWNER_LOCK):
                     files.remove_tree(path)

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import time
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
+# The name alone tells type checkers; importing `typing` would cost `status` 4 ms.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 

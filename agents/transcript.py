@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import time
 from typing import TYPE_CHECKING
 
-from agents import events, redact
+from agents import events, files, redact
 from agents.errors import OperatorError
-from agents.model import Status
 from agents.sweep import dialect_of
 
 if TYPE_CHECKING:
@@ -32,34 +32,44 @@ def follow(context: Context, name: str, *, to_the_end: bool, whole: bool = False
     if not path.exists():
         return
     with path.open("rb") as stream:
+        lines = _Lines(stream, whole=whole)
         while True:
             # Asked before reading: what came between the last read and the end is still read.
             lives = to_the_end and _lives(context, name)
-            yield from _lines(stream, whole=whole)
+            yield from lines.take(final=not lives)
             if not lives:
                 return
             time.sleep(_PAUSE)
 
 
-def _lines(stream: IO[bytes], *, whole: bool) -> Iterator[bytes]:
-    while line := stream.readline(_LONGEST):
-        yield line
-        # The rest of a huge line is passed over in pieces, so that it costs no memory.
-        piece = line
-        while piece and not piece.endswith(b"\n") and len(piece) == _LONGEST:
-            piece = stream.readline(_LONGEST)
-            if whole:
+class _Lines:
+    """Lines of a growing file, in pieces of bounded size; the rest of a huge one is passed over unless *whole*."""
+
+    def __init__(self, stream: IO[bytes], *, whole: bool) -> None:
+        self._stream = stream
+        self._whole = whole
+        self._inside = False
+        """Whether the next bytes are the rest of a line whose beginning was given."""
+
+    def take(self, *, final: bool) -> Iterator[bytes]:
+        """What has come since the last call; a line without its end waits for it unless this is the *final* look."""
+        while piece := self._stream.readline(_LONGEST):
+            ended, inside = piece.endswith(b"\n"), self._inside
+            if not (ended or inside or final) and len(piece) < _LONGEST:
+                self._stream.seek(-len(piece), os.SEEK_CUR)
+                return
+            self._inside = not ended
+            if self._whole or not inside:
                 yield piece
 
 
 def _lives(context: Context, name: str) -> bool:
-    return (
-        context.store.load(name).status in {Status.ACTIVE, Status.STALLED} and context.store.load(name).pid is not None
-    )
+    """Whether anything may still be added: its supervisor holds the lock from before the first byte to the end."""
+    return files.is_locked(context.store.box(name).owner_lock)
 
 
 def render(line: bytes, dialect: Dialect) -> str | None:
-    """One line for a terminal, without secrets and with nothing left that could drive it; None for what says nothing."""
+    """One line for a terminal, without secrets and anything that could drive it; None for what says nothing."""
     text = _text(events.decode(line.rstrip(b"\n"), dialect))
     return redact.visible(redact.redact(text), newlines=True).rstrip() if text else None
 

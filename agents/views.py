@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
-
 from agents.times import epoch
 
+# The name alone tells type checkers; importing `typing` would cost `status` 4 ms.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+    from typing import Any, Final
 
 COLUMNS: Final = ("status", "id", "type", "engine", "agent", "age", "took", "patch", "task")
 _TITLE: Final = 60
@@ -21,11 +22,13 @@ def span(seconds: float | None) -> str:
         return ""
     if seconds < _MINUTE:
         return f"{max(seconds, 0):.1f} s" if seconds < 10 else f"{seconds:.0f} s"  # noqa: PLR2004 - one digit reads better
-    if seconds < _HOUR:
-        return f"{seconds // _MINUTE:.0f} m {seconds % _MINUTE:.0f} s"
-    if seconds < _DAY:
-        return f"{seconds // _HOUR:.0f} h {seconds % _HOUR // _MINUTE:.0f} m"
-    return f"{seconds // _DAY:.0f} d {seconds % _DAY // _HOUR:.0f} h"
+    # Whole seconds from here on: rounding the rest alone would say "1 m 60 s".
+    whole = int(seconds)
+    if whole < _HOUR:
+        return f"{whole // _MINUTE} m {whole % _MINUTE} s"
+    if whole < _DAY:
+        return f"{whole // _HOUR} h {whole % _HOUR // _MINUTE} m"
+    return f"{whole // _DAY} d {whole % _DAY // _HOUR} h"
 
 
 def plain(text: object, limit: int = _TITLE) -> str:
@@ -35,14 +38,18 @@ def plain(text: object, limit: int = _TITLE) -> str:
 
 
 def fold(entries: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """One row a run from ledger *entries* in order, newest run first: later facts replace earlier ones."""
+    """One row a run from ledger *entries* in order, newest run first: later facts replace earlier ones (T152).
+
+    Only what is said of the run itself counts: an agent's goal has a status too.
+    """
     rows: dict[str, dict[str, Any]] = {}
     for entry in entries:
         run, facts = entry.get("run"), entry.get("facts")
-        if isinstance(run, str) and isinstance(facts, dict):
+        if isinstance(run, str) and isinstance(facts, dict) and str(entry.get("event")).startswith("run."):
             rows.setdefault(run, {"run": run}).update(facts)
     shown = [row for row in rows.values() if row.get("status") != "COLLECTED"]
-    return sorted(shown, key=lambda row: str(row.get("started_at")), reverse=True)
+    # Of two that started in the same instant the later one in the ledger is the newer.
+    return sorted(shown, key=lambda row: str(row.get("started_at") or ""))[::-1]
 
 
 def took(row: Mapping[str, Any], now: float | None = None) -> float | None:
@@ -55,7 +62,7 @@ def took(row: Mapping[str, Any], now: float | None = None) -> float | None:
 def patch_size(row: Mapping[str, Any]) -> str:
     """Lines added and removed, or nothing where there is no patch."""
     patch = row.get("patch")
-    return f"+{patch.get('added', 0)} −{patch.get('removed', 0)}" if isinstance(patch, dict) else ""
+    return plain(f"+{patch.get('added', 0)} −{patch.get('removed', 0)}") if isinstance(patch, dict) else ""
 
 
 def index_md(rows: Sequence[Mapping[str, Any]], *, older: bool) -> str:
@@ -79,11 +86,15 @@ def _md_row(row: Mapping[str, Any]) -> str:
     return "| " + " | ".join(map(_cell, cells)) + " |"
 
 
+# What Markdown or HTML would take for its own is neutralised; the task is a stranger's text (K08). All at once: one
+# after the other would neutralise what the ones before have written.
+_MARKS: Final = str.maketrans({**{char: f"&#{ord(char)};" for char in "<>|&`\\@$"}, **{c: f"\\{c}" for c in "*_[]#~!"}})
+
+
 def _cell(text: str) -> str:
-    # What Markdown or HTML would take for its own is neutralised; the task is a stranger's text (K08).
-    for char in "\\`*_[]<>|&#~":
-        text = text.replace(char, f"&#{ord(char)};" if char in "<>|&#`" else f"\\{char}")
-    return text
+    # Only a colon before slashes and the dot after "www" make a bare address a link; all others stay readable.
+    shown = text.translate(_MARKS).replace("://", "&#58;//")
+    return shown.replace("www.", "www&#46;").replace("WWW.", "WWW&#46;")
 
 
 def table(rows: Sequence[Mapping[str, Any]], now: float) -> str:
@@ -125,7 +136,14 @@ def outcome(facts: Mapping[str, Any], box: str) -> str:
     """The line that a run ends with: how, how long, how much, and where to look."""
     failure = facts.get("failure")
     why = f" ({plain(failure.get('kind'))}): {plain(failure.get('message'), 300)}" if isinstance(failure, dict) else ""
-    usage = facts.get("usage") or {}
-    tokens = usage.get("input_tokens", 0) + usage.get("output_tokens", 0)
+    tokens = _tokens(facts.get("usage"))
     spent = f" · {tokens} tokens" if tokens else ""
-    return f"{facts.get('status')} {plain(facts.get('id'))} in {span(took(facts))}{spent}{why}\n  box {plain(box, 300)}"
+    lasted = span(took(facts))
+    after = f" in {lasted}" if lasted else ""
+    return f"{plain(facts.get('status'))} {plain(facts.get('id'))}{after}{spent}{why}\n  box {plain(box, 300)}"
+
+
+def _tokens(usage: object) -> int:
+    """Tokens of a run; what engines say of their usage differs."""
+    counts = [usage.get(name) for name in ("input_tokens", "output_tokens")] if isinstance(usage, dict) else []
+    return sum(count for count in counts if isinstance(count, int))

@@ -46,7 +46,8 @@ def silence(state: RunState, wall: float, mono: float) -> float | None:
     The heartbeat was stamped when wall minus monotonic time was ``clock_offset``; what that difference has gained since
     is a step of the clock or the sleep of the machine, not the silence of the agent.
     """
-    last = epoch(state.last_heartbeat) or epoch(state.started_at)
+    beat = epoch(state.last_heartbeat)
+    last = epoch(state.started_at) if beat is None else beat
     if last is None:
         return None
     now = wall if state.clock_offset is None else mono + state.clock_offset
@@ -62,17 +63,29 @@ def judge(state: RunState, facts: Facts, stall_after: float) -> Verdict:
     """
     if state.host_id and state.host_id != facts.host_id:
         return Verdict.FOREIGN
-    if state.status not in {Status.ACTIVE, Status.STALLED}:
+    if _is_over(state, facts):
         return Verdict.SETTLED
     # Monotonic time starts anew with every boot, so nothing can be said about silence across one.
     if state.boot_id and state.boot_id != facts.boot_id:
         return Verdict.REBOOTED
     quiet = _is_silent(state, facts, stall_after)
-    if facts.owner_alive:
-        return Verdict.STALLED if quiet and state.status is Status.ACTIVE else Verdict.FINE
+    return _owned(state, quiet=quiet) if facts.owner_alive else _orphaned(state, facts, quiet=quiet)
+
+
+def _is_over(state: RunState, facts: Facts) -> bool:
+    """Whether the run has ended; a stalled one that was reaped has, whatever happened to the machine since."""
     if state.status is Status.STALLED:
-        return Verdict.SETTLED if state.phase is Phase.SETTLED and not facts.child_alive else Verdict.STALLED
-    return Verdict.STALLED if quiet and facts.child_alive else Verdict.CRASHED
+        return state.phase is Phase.SETTLED and not facts.child_alive
+    return state.status is not Status.ACTIVE
+
+
+def _owned(state: RunState, *, quiet: bool) -> Verdict:
+    return Verdict.STALLED if quiet and state.status is Status.ACTIVE else Verdict.FINE
+
+
+def _orphaned(state: RunState, facts: Facts, *, quiet: bool) -> Verdict:
+    silent = state.status is Status.STALLED or (quiet and facts.child_alive)
+    return Verdict.STALLED if silent else Verdict.CRASHED
 
 
 def _is_silent(state: RunState, facts: Facts, stall_after: float) -> bool:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
+
+from hollow.answer import Answer, Usage
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from hollow.stream import Talk
+
+__all__ = ["Answer", "Assignment", "Mind", "Usage"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,31 +33,6 @@ class Assignment:
     """The supervisor's words: envelope, run folder, rules."""
     max_turns: int = 24
     """Upper bound of generations in this cycle."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Usage:
-    """Tokens of a cycle as the model server counted them."""
-
-    input_tokens: int = 0
-    output_tokens: int = 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
-    """What a cycle ends with; becomes the stream's ``result`` event."""
-
-    text: str
-    """Markdown. The supervisor makes report.md (or plan.md) of it."""
-    subtype: str = "success"
-    """success, error_max_turns or error_during_execution."""
-    turns: int = 1
-    usage: Usage = field(default_factory=Usage)
-
-    @property
-    def is_error(self) -> bool:
-        """Whether the cycle failed."""
-        return self.subtype != "success"
 
 
 class Mind(Protocol):

@@ -8,7 +8,7 @@ from typing import IO, TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from hollow.mind import Answer
+    from hollow.answer import Answer
 
 
 class Talk:

@@ -28,7 +28,7 @@ from agents.errors import OperatorError, Tampered
 
 ID = "a1b2"
 NAME = "25-11-22_1430__rm-rf-your-secrets__a1b2"
-DIR = "/work/shop/.agents/runs/box"
+DIR = "/srv/shop/.agents/runs/box"
 FILES = command_set(ID, NAME, DIR)
 KEYS = ["description", "disable-model-invocation", "allowed-tools", "argument-hint"]
 

@@ -277,3 +277,10 @@ def test_the_uncommented_template_is_the_defaults_written_out() -> None:
 def test_a_file_of_comments_does_not_cost_a_yaml_parser() -> None:
     code = "import sys; from agents.config import *; resolve({}, {}, TEMPLATE); sys.exit('yaml' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+@pytest.mark.parametrize("name", ["AWS_SECRET_ACCESS_KEY", "GITHUB_TOKEN", "db_password", "SSH_AUTH_SOCK"])
+def test_a_project_file_cannot_hand_a_secret_to_an_agent_but_its_operator_can(name):
+    with pytest.raises(OperatorError, match=f"agent.yaml line 2: `env`: {name} looks like a secret"):
+        resolve({}, {}, f"grace: 5s\nenv: [{name}]\n")
+    assert resolve({}, {"AGENT_BOX_ENV": name}, None).env == (name,)

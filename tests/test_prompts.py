@@ -13,7 +13,7 @@ from agents.prompts import LONGEST_PATH, system_prompt
 ASK: dict[str, Any] = {
     "run_type": "scout",
     "run_name": "25-11-22_1430__why-is-db-slow__a1b2",
-    "run_dir": "/work/shop/outbox",
+    "run_dir": "/srv/shop/outbox",
     "tools": ("Grep", "Ls", "ReadFile", "cat"),
     "safe_commands": ("scout_a1b2", "plan_a1b2", "summarize_a1b2"),
     "human_only_commands": ("merge_a1b2", "apply_a1b2"),
@@ -23,7 +23,7 @@ ASK: dict[str, Any] = {
 GOLDEN = """\
 You are the agent of one scout run in Agent Box, supervised and sandboxed.
 Run: 25-11-22_1430__why-is-db-slow__a1b2
-RUN_DIR: /work/shop/outbox
+RUN_DIR: /srv/shop/outbox
 Tools: Grep, Ls, ReadFile, cat
 
 READ-ONLY: change nothing, neither files nor repository. You have no tool for it, and attempts end the run.

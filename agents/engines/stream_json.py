@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 from agents.events import Dialect, Event, Fact, Init, Output, Result, Said, ToolCall, ToolResult
 
@@ -25,10 +26,14 @@ def _fact(raw: Mapping[str, Any]) -> Event:
 
 def _assistant(raw: Mapping[str, Any]) -> Event:
     # One API message comes as one event a block; with several blocks the last one is what happens now.
-    block = raw["message"]["content"][-1]
+    content = raw["message"]["content"]
+    if isinstance(content, str):
+        return Said(content)
+    block = content[-1]
     if block["type"] == "tool_use":
         return ToolCall(name=str(block["name"]), argument=_telling(block.get("input")))
-    return Said(str(block.get("text", "")))
+    # Thinking and whatever else there may be is no word for people.
+    return Said(str(block["text"])) if block["type"] == "text" else Output("assistant")
 
 
 def _telling(arguments: object) -> str:
@@ -37,23 +42,31 @@ def _telling(arguments: object) -> str:
 
 
 def _user(raw: Mapping[str, Any]) -> Event:
-    block = raw["message"]["content"][-1]
-    return ToolResult(is_error=block.get("is_error") is True) if block["type"] == "tool_result" else Output("user")
+    content = raw["message"]["content"]
+    # The harness itself speaks as the user too, in plain text.
+    if isinstance(content, str) or content[-1]["type"] != "tool_result":
+        return Output("user")
+    return ToolResult(is_error=content[-1].get("is_error") is True)
+
+
+def _is_count(value: object) -> TypeGuard[int]:
+    # True is an int to Python.
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _result(raw: Mapping[str, Any]) -> Event:
     turns, usage = raw.get("num_turns"), raw.get("usage")
     cost = raw.get("total_cost_usd")
     counts = usage.items() if isinstance(usage, Mapping) else ()
-    facts: dict[str, int | float] = {key: value for key, value in counts if isinstance(value, int)}
-    if isinstance(cost, int | float) and cost:
+    facts: dict[str, int | float] = {key: value for key, value in counts if _is_count(value)}
+    if isinstance(cost, int | float) and math.isfinite(cost) and cost:
         facts["total_cost_usd"] = cost
     return Result(
         text=_text(raw.get("result")) or "",
         subtype=_text(raw.get("subtype")) or "success",
         # An API error comes as subtype "success" with is_error true: both must be clean.
         is_error=raw.get("is_error") is True or raw.get("subtype") not in {None, "success"},
-        turns=turns if isinstance(turns, int) else None,
+        turns=turns if _is_count(turns) else None,
         usage=facts,
         session_id=_text(raw.get("session_id")),
     )

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from agents.context import Context, open_context
+from agents.errors import HostError
 from agents.sweep import sweep
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -24,7 +25,11 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Print what would happen
 
 def here(**flags: Any) -> Context:
     """The context of the repository around the current folder, with *flags* as settings."""
-    return open_context(Path.cwd(), flags=flags)
+    try:
+        folder = Path.cwd()
+    except FileNotFoundError as why:
+        raise HostError("The current folder is gone.", "cd to a folder that exists.") from why
+    return open_context(folder, flags=flags)
 
 
 def swept(**flags: Any) -> Context:

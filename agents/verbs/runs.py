@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from agents import control, core, launch, plan, redact, views
+from agents.engines import registry
 from agents.errors import OperatorError
 from agents.model import HOST_FAILURES, Status
 from agents.plan import Ask
@@ -31,6 +32,13 @@ _HELP = {
     "plan": ('Plan a change, read-only; writes plan.md.\n\nExample: ./agent plan "cache the price list"'),
     "review": ('Review what has changed, read-only.\n\nExample: ./agent review "the last commit"'),
     "benchmark": ('Find out how fast something is and why, read-only.\n\nExample: ./agent benchmark "start-up time"'),
+}
+
+
+# Said with every run until there is a sandbox around it (design, section 8): whether its own tools hold it.
+_ISOLATION = {
+    True: "no sandbox; its tools can only read inside this repository",
+    False: "no sandbox; it runs with your rights, and a change to this repository fails the run afterwards",
 }
 
 
@@ -85,7 +93,7 @@ def _start(context: Context, ask: Ask, *, json_: bool) -> int:
     def claimed(name: str) -> None:
         control.report_claim(name)
         context.say(f"{ask.run_type} {name.rpartition('__')[2]} · box .agents/runs/{name}")
-        context.say("isolation none: this run has no airlock; it is read-only by its tools alone")
+        context.say(f"isolation none: {_ISOLATION[registry.engine(context.config.engine).confined]}")
 
     return _show(context, core.start(context, ask, claimed=claimed), json_=json_)
 

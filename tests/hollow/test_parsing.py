@@ -129,7 +129,10 @@ def test_plain_values_can_always_be_sent_on(value):
 
 
 @settings(max_examples=60)
-@given(pattern=st.text(st.characters(exclude_categories=["Cs"])), before=st.sampled_from(["", "Well: ", "```json\n", "<think>x</think>"]))
+@given(
+    pattern=st.text(st.characters(exclude_categories=["Cs"])),
+    before=st.sampled_from(["", "Well: ", "```json\n", "<think>x</think>"]),
+)
 def test_a_call_survives_the_round_trip(pattern, before):
     text = before + json.dumps({"tool": "Grep", "arguments": {"pattern": pattern}})
     assert step(text, TOOLS).call == Call("Grep", {"pattern": pattern})

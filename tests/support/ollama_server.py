@@ -1,8 +1,8 @@
 """A stand-in for an Ollama server: a real HTTP server on loopback that plays scripted turns and keeps what it was asked.
 
-    with OllamaServer(turns=[Turn(calls=[("Grep", {"pattern": "x"})]), "The report."]) as server:
-        …  OLLAMA_HOST=server.url  …
-    assert server.chats[0]["options"]["num_ctx"] == 32768
+with OllamaServer(turns=[Turn(calls=[("Grep", {"pattern": "x"})]), "The report."]) as server:
+    …  OLLAMA_HOST=server.url  …
+assert server.chats[0]["options"]["num_ctx"] == 32768
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     server: _Http
 
-    def log_message(self, format: str, *args: Any) -> None:
+    def log_message(self, *args: Any) -> None:
         """Say nothing: stderr belongs to the program under test."""
 
     def do_HEAD(self) -> None:
@@ -148,7 +148,9 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         owner = self.server.owner
         owner.requests.append(Request("GET", self.path, None))
-        listed = [{"name": m, "model": m, "size": 1, "digest": hashlib.sha256(m.encode()).hexdigest()} for m in owner.models]
+        listed = [
+            {"name": m, "model": m, "size": 1, "digest": hashlib.sha256(m.encode()).hexdigest()} for m in owner.models
+        ]
         answers = {"/api/tags": {"models": listed}, "/api/version": {"version": owner.version}}
         if self.path in answers:
             self._json(answers[self.path])

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import subprocess
-from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 ENVIRONMENT = {
     "PATH": os.environ.get("PATH", os.defpath),

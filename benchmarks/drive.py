@@ -1,0 +1,108 @@
+"""Runs a part of the supervisor in a process of its own and says what that process alone has cost, as JSON.
+
+    python benchmarks/drive.py run ENGINE_FOLDER ENGINE PROGRAM [ARGUMENT ...]
+    python benchmarks/drive.py append COUNT
+    python benchmarks/drive.py floor COUNT
+
+All work in the repository around the current folder.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import sys
+import time
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Literal
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from agents import core, settle
+from agents.context import open_context
+from agents.engines.base import BASE_ENV, Brief, Command
+from agents.engines.stream_json import STREAM_JSON
+from agents.plan import Ask
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+
+class Replay:
+    """An engine that is any program, whose lines are read as those of a coding agent."""
+
+    name = "replay"
+    output: Literal["pipe", "spool"] = "pipe"
+    confined = False
+    dialect = STREAM_JSON
+    tools: Mapping[str, str] = MappingProxyType({})
+    version_argv: tuple[str, ...] = ()
+
+    def command(self, brief: Brief) -> Command:
+        """The program of the request."""
+        return Command(argv=brief.meta.argv, pass_env=BASE_ENV)
+
+
+def _spent() -> dict[str, float]:
+    """What this process has used so far, without its children."""
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    return {"wall": time.perf_counter(), "cpu": usage.ru_utime + usage.ru_stime, "peak": usage.ru_maxrss}
+
+
+def supervise(engine: str, argv: tuple[str, ...]) -> dict[str, float]:
+    """Cost of a whole run of *argv*, seen from its supervisor; ``seal`` is the part for hashing the evidence."""
+    context = open_context(Path.cwd(), flags={"engine": engine}, say=lambda _: None)
+    outcome = core.start(context, Ask(run_type="scout", task="benchmark", argv=argv))
+    if outcome.state.exit_code:
+        raise SystemExit(f"the agent ended with {outcome.state.exit_code}")
+    done = _spent()
+    box = context.store.box(outcome.meta.run_name)
+    settle.seal(box)
+    again = _spent()
+    # The next round needs the disk, not these bytes; one file shortened leaves no trace that would disturb it.
+    os.truncate(box.stream, 0)
+    return {**done, "seal": again["cpu"] - done["cpu"]}
+
+
+def append(count: int) -> dict[str, float]:
+    """Cost of one of *count* appends to the ledger, dashboard included; the ledger is afterwards what it was before."""
+    context = open_context(Path.cwd(), say=lambda _: None)
+    size = context.layout.ledger.stat().st_size
+    context.journal.append("benchmark", None, {})  # the first one imports what it needs
+    before = _spent()
+    for number in range(count):
+        context.journal.append("benchmark", None, {"number": number})
+    after = _spent()
+    os.truncate(context.layout.ledger, size)
+    return {name: (after[name] - before[name]) / count for name in ("wall", "cpu")} | {"peak": after["peak"]}
+
+
+def floor(count: int) -> dict[str, float]:
+    """Cost of one of *count* lines written durably to a file and no more: what an append to the ledger cannot beat."""
+    path = Path.cwd() / ".agents" / "floor"
+    before = _spent()
+    for _ in range(count):
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC)
+        os.write(handle, b"x" * 200 + b"\n")
+        os.fsync(handle)
+        os.close(handle)
+    after = _spent()
+    os.truncate(path, 0)
+    return {name: (after[name] - before[name]) / count for name in ("wall", "cpu")} | {"peak": after["peak"]}
+
+
+def main(words: Sequence[str]) -> None:
+    """Do what *words* say and print the account."""
+    if words[0] == "run":
+        sys.path.append(words[1])
+        account = supervise(words[2], tuple(words[3:]))
+    else:
+        account = {"append": append, "floor": floor}[words[0]](int(words[1]))
+    print(json.dumps(account))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

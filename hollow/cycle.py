@@ -1,0 +1,133 @@
+"""The spine of one cycle: say who speaks, let the mind answer, say how it ended, leave with the exit code that fits."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import time
+from dataclasses import dataclass, replace
+from typing import IO, TYPE_CHECKING, Final
+
+from hollow import __version__
+from hollow.interrupts import Interrupts, Stopped, private_stdout
+from hollow.mind import Answer
+from hollow.stream import Talk
+from hollow.tools import tools_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from hollow.mind import Assignment, Mind
+
+SUCCESS, AGENT_FAILED, BAD_REQUEST, MACHINE_FAILED = 0, 3, 2, 4
+"""Exit codes; 128 plus the number of the signal when one ended the cycle."""
+
+MAX_TASK: Final = 8 * 1024 * 1024
+"""Bytes of a task that are accepted; no context window holds more."""
+
+
+class BadRequest(Exception):  # noqa: N818 - it is the caller's fault
+    """The cycle cannot start as asked; the message is one sentence."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """Everything a cycle needs, as the command line gave it."""
+
+    assignment: Assignment
+    """Its task is still empty: it comes on standard input."""
+    session_id: str
+    mind: Callable[[], Mind]
+    """Makes the mind; called once, after the arguments are known to be good."""
+
+
+def read_task(source: IO[bytes] | None) -> str:
+    """Return the task from *source*; invalid UTF-8 is replaced. Raises :class:`BadRequest` if empty or too large."""
+    data = source.read(MAX_TASK + 1) if source is not None else b""
+    if len(data) > MAX_TASK:
+        raise BadRequest(f"The task on standard input is larger than {MAX_TASK} bytes.")
+    task = data.decode("utf-8", "replace")
+    if not task.strip():
+        raise BadRequest("There is no task on standard input.")
+    return task
+
+
+def run(order: Order, source: IO[bytes] | None) -> int:
+    """Run one cycle on the process's standard output, with the task from *source*; returns the exit code.
+
+    Exactly one ``result`` ends the stream, whatever happens, unless nobody reads the stream any more.
+    """
+    started = time.monotonic()
+    with Interrupts() as interrupts:
+        try:
+            out = private_stdout(interrupts)
+        except OSError as why:
+            return _leave(MACHINE_FAILED, f"There is no standard output to speak on: {why.strerror}.")
+        try:
+            answer, code = _answer(order, source, out, interrupts)
+            return _end(order, out, answer, code, started)
+        except BrokenPipeError:
+            return _leave(MACHINE_FAILED, "Nobody reads the stream any more.")
+        except Stopped as stop:  # a second signal while the first was being answered
+            return 128 + stop.number
+
+
+def _end(order: Order, out: IO[bytes], answer: Answer, code: int, started: float) -> int:
+    talk = Talk(out, session_id=order.session_id, model="")
+    try:
+        talk.result(answer, round((time.monotonic() - started) * 1000))
+    except BrokenPipeError:
+        raise
+    except OSError as why:
+        return _leave(MACHINE_FAILED, f"The result could not be written: {why.strerror}.")
+    return _leave(code, answer.text if code else "")
+
+
+def _leave(code: int, sentence: str) -> int:
+    if sentence and sys.stderr is not None:
+        print(" ".join(sentence.split())[:500], file=sys.stderr)
+    return code
+
+
+def _answer(order: Order, source: IO[bytes] | None, out: IO[bytes], interrupts: Interrupts) -> tuple[Answer, int]:
+    """Return the answer and the exit code; every failure but a closed stream is an answer too."""
+    try:
+        answer = _think(order, source, out)
+        interrupts.ignore()
+    except Stopped as stop:
+        interrupts.ignore()
+        name = signal.Signals(stop.number).name
+        return _failure(f"The cycle was stopped by {name} before it had an answer."), 128 + stop.number
+    except BadRequest as why:
+        return _failure(str(why)), BAD_REQUEST
+    except BrokenPipeError:
+        raise
+    except OSError as why:
+        return _failure(f"The machine failed: {why}."), MACHINE_FAILED
+    except Exception as why:  # noqa: BLE001 - the last boundary: a fault of ours must still end in a result event
+        return _failure(f"The agent failed: {type(why).__name__}: {why}."), MACHINE_FAILED
+    if not answer.is_error and not answer.text.strip():
+        answer = replace(answer, text="The mind gave an empty answer.", subtype="error_during_execution")
+    return answer, AGENT_FAILED if answer.is_error else SUCCESS
+
+
+def _failure(sentence: str) -> Answer:
+    return Answer(text=sentence, subtype="error_during_execution", turns=0)
+
+
+def _think(order: Order, source: IO[bytes] | None, out: IO[bytes]) -> Answer:
+    assignment = order.assignment
+    mind = order.mind()
+    talk = Talk(out, session_id=order.session_id, model=mind.model or mind.name)
+    talk.init(
+        cwd=str(assignment.repo),
+        mind=mind.name,
+        agent=assignment.agent,
+        run_type=assignment.run_type,
+        tools=[tool.name for tool in tools_of(assignment.run_type)],
+        hollow_version=__version__,
+    )
+    talk.fact("mind.chosen", mind=mind.name, model=mind.model)
+    if not assignment.repo.is_dir():
+        raise BadRequest(f"{assignment.repo} is no folder.")
+    return mind.answer(replace(assignment, task=read_task(source)), talk)

@@ -1,0 +1,103 @@
+"""What git's history says: the commits before a state, what each touched, and their subjects."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final
+
+from hollow.gitread import GitReadError, git
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+    from hollow.index import Index
+
+DEPTH: Final = 3000
+"""Commits looked back; older ones describe a code base that is mostly gone."""
+_WIDEST: Final = 40
+"""Files. A commit that touches more is a reformat, a move or an import, and says nothing about any one of them."""
+_MARK: Final = b"\x01"
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """One commit of the history."""
+
+    oid: str
+    time: int
+    """Committer's time, seconds since the epoch."""
+    message: str
+    paths: tuple[str, ...]
+    """Files it touched; empty for a merge and for one that touched more than forty."""
+
+    @property
+    def subject(self) -> str:
+        """First line of the message."""
+        return self.message.strip().split("\n", 1)[0]
+
+    @property
+    def date(self) -> str:
+        """Day in UTC, ``YYYY-MM-DD``."""
+        return datetime.fromtimestamp(self.time, UTC).date().isoformat()
+
+
+def recent(repo: Path, index: Index, before: str = "HEAD", depth: int = DEPTH) -> tuple[Commit, ...]:
+    """Return up to *depth* commits reachable from *before*, newest first; none in a repository without a commit.
+
+    What the *index* remembers is not asked of git again.
+    """
+    try:
+        oids = git(repo, "rev-list", f"--max-count={depth}", before, "--").decode("ascii").split()
+    except GitReadError:
+        return ()  # an unborn branch is no failure: it has no history
+    known = index.commits(oids)
+    absent = [oid for oid in oids if oid not in known]
+    if absent:
+        fresh = list(_read(repo, absent))
+        index.remember(fresh)
+        known.update({oid: (time, message, paths) for oid, time, message, paths in fresh})
+    return tuple(_commit(oid, *known[oid]) for oid in oids if oid in known)
+
+
+def _commit(oid: str, time: int, message: str, paths: bytes) -> Commit:
+    return Commit(oid, time, message, tuple(os.fsdecode(path) for path in paths.split(b"\0") if path))
+
+
+def _read(repo: Path, oids: list[str]) -> Iterator[tuple[str, int, str, bytes]]:
+    """``(oid, time, message, paths)`` of each of *oids* from git, in one process."""
+    shown = git(
+        repo,
+        "log",
+        "--no-walk=unsorted",
+        "--stdin",
+        "--name-only",
+        "--no-renames",
+        "--no-ext-diff",
+        "--no-textconv",
+        "-z",
+        "--format=%x01%H%x01%ct%x01%B%x01",
+        feed="\n".join(oids).encode("ascii") + b"\n",
+    )
+    # A message cannot hold our mark unless somebody put it there; such a commit is skipped, not misread.
+    fields = shown.split(_MARK)
+    for at in range(1, len(fields) - 3, 4):
+        oid, time, message, tail = fields[at : at + 4]
+        paths = [path for path in tail.strip(b"\n").split(b"\0") if path.strip(b"\n")]
+        if len(oid) >= 40 and time.isdigit():  # noqa: PLR2004 - hex digits of a SHA-1
+            narrow = paths if len(paths) <= _WIDEST else []
+            yield (
+                oid.decode("ascii"),
+                int(time),
+                message.decode("utf-8", "replace"),
+                b"\0".join(path.lstrip(b"\n") for path in narrow),
+            )
+
+
+def touching(commits: Iterable[Commit], paths: Iterable[str], most: int) -> list[Commit]:
+    """Return the first *most* of *commits* that touched any of *paths*."""
+    wanted = set(paths)
+    found = (commit for commit in commits if wanted.intersection(commit.paths))
+    return [commit for commit, _ in zip(found, range(most), strict=False)]

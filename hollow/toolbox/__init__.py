@@ -1,0 +1,1 @@
+"""The read-only tools of an agent; one module a kind of question."""

@@ -1,0 +1,179 @@
+"""The manifest: a tool's name, JSON schema and argument rules, all read from the function that is the tool."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from hollow.confine import Refusal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+_ALIASES: Final = {
+    "file": "path",
+    "file_path": "path",
+    "filepath": "path",
+    "filename": "path",
+    "dir": "path",
+    "directory": "path",
+    "folder": "path",
+    "query": "pattern",
+    "regex": "pattern",
+    "search": "pattern",
+    "include": "glob",
+    "commit": "revision",
+    "rev": "revision",
+    "start": "offset",
+    "count": "limit",
+}
+"""What models trained on other tools call our parameters."""
+
+_JSON_TYPES: Final = {str: "string", int: "integer", bool: "boolean"}
+_WORDS: Final = {str: "text", int: "a whole number", bool: "true or false"}
+_BOOLEANS: Final = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False, "": False}
+_PARAMETER_LINE: Final = re.compile(r"\s*(\w+): (.+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One parameter of a tool."""
+
+    name: str
+    kind: type
+    """str, int or bool."""
+    description: str
+    required: bool
+    default: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """One tool: what the model is told about it and the function that does it."""
+
+    name: str
+    """Logical name, such as ReadFile."""
+    description: str
+    parameters: tuple[Parameter, ...]
+    function: Callable[..., str]
+    """Takes the workspace and the parameters by name, returns the result, raises :class:`Refusal`."""
+
+    @property
+    def form(self) -> str:
+        """How to call it, in one line: ``ReadFile(path, offset=1, limit=400)``."""
+        words = (p.name if p.required else f"{p.name}={p.default!r}" for p in self.parameters)
+        return f"{self.name}({', '.join(words)})"
+
+
+def describe(function: Callable[..., str]) -> Tool:
+    """Return the tool that *function* is: its name in camel case, its docstring, its signature without the workspace.
+
+    The docstring's first paragraph is the description; a line ``name: words`` describes each parameter.
+    """
+    first, _, rest = inspect.cleandoc(function.__doc__ or "").partition("\n\n")
+    words = {found[1]: found[2] for line in rest.splitlines() if (found := _PARAMETER_LINE.fullmatch(line))}
+    signature = inspect.signature(function, eval_str=False).parameters
+    parameters = [
+        Parameter(
+            name=name,
+            kind=_kind(given.annotation),
+            description=words[name],
+            required=given.default is inspect.Parameter.empty,
+            default=None if given.default is inspect.Parameter.empty else given.default,
+        )
+        for name, given in list(signature.items())[1:]
+    ]
+    camel = "".join(part.title() for part in function.__name__.split("_"))
+    return Tool(camel, first.replace("\n", " "), tuple(parameters), function)
+
+
+def _kind(annotation: str) -> type:
+    # The annotations are text (PEP 563); `str | None` is text that may be left out.
+    return {"str": str, "int": int, "bool": bool}[annotation.removesuffix(" | None")]
+
+
+def schema(tool: Tool) -> dict[str, Any]:
+    """Return the function schema of *tool* in the shape that Ollama's chat endpoint expects."""
+    properties = {p.name: {"type": _JSON_TYPES[p.kind], "description": p.description} for p in tool.parameters}
+    required = [p.name for p in tool.parameters if p.required]
+    parameters = {"type": "object", "properties": properties, "required": required}
+    return {
+        "type": "function",
+        "function": {"name": tool.name, "description": tool.description, "parameters": parameters},
+    }
+
+
+def bind(tool: Tool, arguments: object) -> tuple[dict[str, Any], str]:
+    """Return the keyword arguments that *arguments* of a model mean for *tool*, and a note on what was ignored.
+
+    Numbers as text, null for a default, other spellings of a name and unknown keys are put right. Raises
+    :class:`Refusal`, naming the right form, where nothing sensible can be made of them (T159).
+    """
+    given = _mapping(tool, arguments)
+    known = {p.name: p for p in tool.parameters}
+    meant = {_meant(key, known): value for key, value in given.items()}
+    # An exact name wins over another spelling of it, whatever their order.
+    meant |= {key: value for key, value in given.items() if key in known}
+    bound = {name: _value(tool, known[name], value) for name, value in meant.items() if name in known}
+    bound = {name: value for name, value in bound.items() if value is not None}
+    for parameter in tool.parameters:
+        if parameter.required and parameter.name not in bound:
+            raise Refusal(f"{tool.name} needs {parameter.name} ({_WORDS[parameter.kind]}). The form is {tool.form}.")
+    unknown = sorted(str(name)[:40] for name in meant if name not in known)
+    return bound, f"[Unknown argument ignored: {', '.join(unknown)}. The form is {tool.form}.]" if unknown else ""
+
+
+def _mapping(tool: Tool, arguments: object) -> Mapping[str, Any]:
+    if isinstance(arguments, str) and arguments.strip():
+        try:
+            arguments = json.loads(arguments)
+        except (ValueError, RecursionError):
+            raise Refusal(f"The arguments of {tool.name} are no JSON object. The form is {tool.form}.") from None
+    if arguments is None or arguments == "":
+        return {}
+    if not isinstance(arguments, dict):
+        raise Refusal(f"The arguments of {tool.name} are no JSON object. The form is {tool.form}.")
+    return arguments
+
+
+def _meant(key: str, known: Mapping[str, Parameter]) -> str:
+    plain = key.strip().casefold().replace("-", "_")
+    candidates = (plain, _ALIASES.get(plain, plain), plain.replace("_", ""), _ALIASES.get(plain.replace("_", ""), ""))
+    squeezed = {name.replace("_", ""): name for name in known}
+    return next((c if c in known else squeezed[c] for c in candidates if c in known or c in squeezed), key)
+
+
+def _value(tool: Tool, parameter: Parameter, value: object) -> object:
+    """Return *value* as *parameter* wants it; None stands for its default."""
+    if isinstance(value, list) and len(value) == 1:
+        value = value[0]
+    read = {str: _text, int: _number, bool: _truth}[parameter.kind]
+    try:
+        return None if value is None else read(value)
+    except (ValueError, TypeError, KeyError, OverflowError):
+        raise Refusal(
+            f"{parameter.name} of {tool.name} must be {_WORDS[parameter.kind]}. The form is {tool.form}."
+        ) from None
+
+
+def _text(value: object) -> str | None:
+    if isinstance(value, (str, int, float)) and not isinstance(value, bool):
+        # A lone surrogate from a model's "\ud800" could neither be a file name nor be sent back.
+        plain = str(value).encode("utf-8", "replace").decode("utf-8")
+        return None if plain.casefold() in {"null", "none"} else plain
+    raise TypeError
+
+
+def _number(value: object) -> int | None:
+    if isinstance(value, str):
+        return None if value.strip().casefold() in {"", "null", "none"} else int(float(value))
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return int(value)
+    raise TypeError
+
+
+def _truth(value: object) -> bool:
+    return _BOOLEANS[value.strip().casefold()] if isinstance(value, str) else _BOOLEANS[str(value).casefold()]

@@ -1,0 +1,46 @@
+"""What every tool works with: the confined repository, and the shape of an answer that had to be cut."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from hollow.confine import Confinement
+from hollow.toolbox import git
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+MAX_CHARS: Final = 24_000
+"""Characters of one tool result, about 7,000 tokens: four results fit a context of 32,768 tokens."""
+
+
+@dataclass(frozen=True, slots=True)
+class Workspace:
+    """The repository as the tools see it."""
+
+    border: Confinement
+    """Judges and opens paths."""
+
+    @property
+    def root(self) -> Path:
+        """The repository's top folder, links resolved."""
+        return self.border.root
+
+
+def workspace(root: Path) -> Workspace:
+    """Return the workspace of the repository at *root*."""
+    return Workspace(Confinement(root, lambda path: git.tracks(root, path)))
+
+
+def text(data: bytes) -> str:
+    """Return *data* as text that any model server accepts: invalid UTF-8 is replaced, never carried along."""
+    return data.decode("utf-8", "replace")
+
+
+def cut(content: str, how_to_get_more: str, limit: int = MAX_CHARS) -> str:
+    """Return *content*, or its first whole lines up to *limit* characters with a mark that says how to get the rest."""
+    if len(content) <= limit:
+        return content
+    head = content[:limit].rpartition("\n")[0] or content[:limit]
+    return f"{head}\n[Cut after {len(head)} of {len(content)} characters. {how_to_get_more}]"

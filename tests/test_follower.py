@@ -1,0 +1,157 @@
+"""The follower sees what a naive reader of whole lines sees, in bounded memory, however the bytes were cut."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agents.events import PARSE_LIMIT, PLAIN, Dialect, Garbage, Output, Said, decode
+from agents.follower import TAIL, Follower
+from tests.support.world import PROJECT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from agents.events import Event
+
+MARKED = Dialect(readers=MappingProxyType({("mark", None): lambda raw: Said(str(raw["n"]))}), markers=(b'"mark"', b"other"))
+"""Reads ``{"type": "mark"}``; everything else needs no reading."""
+
+ODD = [b"\x85", b"\r", b"\x0b", b"\x0c", b"\xe2\x80\xa8", b"\xc2\x85", b"\x1c", b"\0", b"\xff", b"", b" ", b"{", b'"mark"', b"null", b"[]"]  # fmt: skip
+lines = st.one_of(
+    st.integers(0, 99).map(lambda n: json.dumps({"type": "mark", "n": n}).encode()),
+    st.sampled_from(ODD),
+    st.binary(max_size=20).map(lambda data: data.replace(b"\n", b"")),
+)
+texts = st.builds(lambda parts, end: b"\n".join(parts) + end, st.lists(lines, max_size=30), st.sampled_from([b"", b"\n"]))  # fmt: skip
+
+
+def naive(data: bytes) -> list[Event]:
+    """The marked events of *data*, read line by line."""
+    found = [decode(line, MARKED) for line in data.split(b"\n") if any(marker in line for marker in MARKED.markers)]
+    return [event for event in found if isinstance(event, Said)]
+
+
+def said(events: Iterable[Event]) -> list[Event]:
+    return [event for event in events if isinstance(event, Said)]
+
+
+def lines_in(data: bytes) -> int:
+    return data.count(b"\n") + (not data.endswith(b"\n") and bool(data))
+
+
+@settings(max_examples=150)
+@given(data=texts, cuts=st.lists(st.integers(0, 600), max_size=6))
+def test_any_bytes_in_any_pieces_read_as_whole_lines_would(data: bytes, cuts: list[int], tmp_path_factory) -> None:
+    r"""T135: lines end at \n alone, none is lost, and marked ones are decoded as if read one by one."""
+    path = tmp_path_factory.mktemp("follow") / "stream"
+    path.touch()
+    follower = Follower(path, MARKED)
+    found: list[Event] = []
+    places = sorted({min(cut, len(data)) for cut in cuts} | {0, len(data)})
+    for start, end in zip(places, places[1:], strict=False):
+        with path.open("ab") as file:
+            file.write(data[start:end])
+        found += follower.advance()
+        assert follower.lines == data[:end].count(b"\n")
+    found += follower.finish()
+    assert said(found) == naive(data)
+    assert follower.lines == lines_in(data)
+    follower.close()
+
+
+@pytest.mark.parametrize("size", [1, 255 * 1024, 256 * 1024 - 1, 256 * 1024, 256 * 1024 + 1, 700 * 1024])
+@pytest.mark.parametrize("ended", [True, False])
+def test_lines_across_chunks_are_whole(size: int, ended: bool, tmp_path: Path) -> None:
+    """A line may be longer than what is read at once, and begin anywhere in it."""
+    big = json.dumps({"type": "mark", "n": 1, "pad": "x" * size}).encode()
+    small = json.dumps({"type": "mark", "n": 2}).encode()
+    data = b"\n".join([small, big, b"noise", big, small]) + (b"\n" if ended else b"")
+    (tmp_path / "s").write_bytes(data)
+    follower = Follower(tmp_path / "s", MARKED)
+    assert said(follower.finish()) == [Said("2"), Said("1"), Said("1"), Said("2")]
+    assert follower.lines == 5
+    follower.close()
+
+
+@pytest.mark.parametrize("ended", [True, False])
+def test_a_line_above_the_limit_is_counted_and_passed(ended: bool, tmp_path: Path) -> None:
+    """P15: it is never parsed; what follows is."""
+    huge = b'{"type":"mark","n":0,"pad":"' + b"x" * PARSE_LIMIT + b'"}'
+    small = b'{"type":"mark","n":3}'
+    (tmp_path / "s").write_bytes(b"\n".join([small, huge, small]) + b"\n" if ended else small + b"\n" + huge)
+    follower = Follower(tmp_path / "s", MARKED)
+    events = list(follower.finish())
+    assert said(events) == [Said("3")] * (2 if ended else 1)
+    assert [type(event) for event in events if isinstance(event, Garbage)] == [Garbage]
+    assert follower.lines == (3 if ended else 2)
+    follower.close()
+
+
+def test_the_last_line_of_a_piece_is_shown_though_it_is_not_marked(tmp_path: Path) -> None:
+    """What stands on the status line is the newest, not the newest that matters."""
+    (tmp_path / "s").write_bytes(b'{"type":"a"}\n{"type":"b"}\n{"type":"c"}\n')
+    follower = Follower(tmp_path / "s", MARKED)
+    assert list(follower.advance()) == [Output("c")]
+    follower.close()
+
+
+def test_it_begins_where_it_is_told_to(tmp_path: Path) -> None:
+    """T143: a resumed run's stream is read from where the attempt before it ended."""
+    before = b'{"type":"mark","n":1}\n'
+    (tmp_path / "s").write_bytes(before + b'{"type":"mark","n":2}\n')
+    follower = Follower(tmp_path / "s", MARKED, start=len(before))
+    assert list(follower.finish()) == [Said("2")]
+    assert follower.lines == 1
+    follower.close()
+
+
+def test_plain_text_has_no_events_but_a_tail(tmp_path: Path) -> None:
+    (tmp_path / "s").write_bytes(b"one\ntwo\n\xff\n")
+    follower = Follower(tmp_path / "s", PLAIN)
+    list(follower.finish())
+    assert follower.tail() == "one\ntwo\n\ufffd\n"
+    follower.close()
+
+
+def test_the_tail_of_much_text_begins_with_a_whole_line_and_says_what_is_missing(tmp_path: Path) -> None:
+    (tmp_path / "s").write_bytes(b"".join(b"line %d\n" % number for number in range(20_000)))
+    follower = Follower(tmp_path / "s", PLAIN)
+    first, second, *_, last = follower.tail().splitlines()
+    assert "raw/stream.jsonl" in first
+    assert second.startswith("line ")
+    assert last == "line 19999"
+    assert len(follower.tail()) < TAIL + 200
+    follower.close()
+
+
+@pytest.mark.slow
+def test_memory_does_not_follow_the_length_of_a_line(tmp_path: Path) -> None:
+    """P15: a line of 100 MB costs a chunk and the parse limit, not 100 MB."""
+    path = tmp_path / "s"
+    with path.open("wb") as file:
+        file.write(b'{"type":"mark","pad":"')
+        for _ in range(100):
+            file.write(b"x" * 1024 * 1024)
+        file.write(b'"}\n{"type":"mark","n":7}\n')
+    source = f"""
+import resource, sys
+sys.path.insert(0, {str(PROJECT)!r})
+from tests.test_follower import MARKED, Follower, said
+from pathlib import Path
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+follower = Follower(Path({str(path)!r}), MARKED)
+print(said(follower.finish())[0].text, follower.lines, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+"""
+    done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, timeout=100)
+    text, count, grown = done.stdout.split()
+    assert (text, count) == ("7", "2")
+    assert int(grown) * 1024 < 3 * PARSE_LIMIT

@@ -1,0 +1,224 @@
+"""A living run through the real command line: every byte kept, every limit held, nothing left behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support import fakes, world
+from tests.support.fakes import INIT, call, do, history, result, say
+from tests.support.world import eventually, runs_now, state_of, status_is, stream_of
+
+SUPERVISOR_RSS = 150 * 1024 * 1024
+"""Bytes of memory that a supervisor may use whatever its agent prints."""
+
+
+def peak_memory(argv: list[str], repo: Path) -> tuple[int, int]:
+    """Exit code of the command line *argv*, and the peak memory in bytes of it or its largest child."""
+    source = (
+        "import resource, subprocess, sys; code = subprocess.call(sys.argv[1:], stdout=subprocess.DEVNULL, "
+        "stderr=subprocess.DEVNULL); print(code, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"
+    )
+    done = subprocess.run(["python3", "-c", source, *world.AGENT, *argv], cwd=repo, capture_output=True, timeout=110)
+    code, kilobytes = map(int, done.stdout.split())
+    return code, kilobytes * resource.getpagesize() // 4
+
+
+class TestEvidence:
+    def test_the_stream_is_what_the_agent_said_and_every_event_is_a_sign_of_life(self, agent, repo, tmp_path) -> None:
+        """T134: raw stream byte-identical to stdout, and the heartbeat moves with it."""
+        steps = [INIT, say("one"), do("wait", seconds=1.2), say("two"), result()]
+        agent("scout", "x", *history(tmp_path / "h", *steps))
+        said = "".join(json.dumps(step) + "\n" for step in steps if "do" not in step)
+        assert stream_of(repo) == said.encode()
+        state = state_of(repo)
+        assert state["events"] == 4
+        assert state["started_at"] < state["last_heartbeat"] <= state["ended_at"]
+
+    def test_the_heartbeat_moves_while_it_runs(self, background, repo, tmp_path) -> None:
+        """T134: at most once a second, but it moves."""
+        steps = [step for number in range(200) for step in (say(str(number)), do("wait", seconds=0.2))]
+        background("scout", "x", *history(tmp_path / "h", INIT, *steps))
+        eventually(runs_now(repo))
+        first = eventually(lambda: state_of(repo)["last_heartbeat"])
+        eventually(lambda: state_of(repo)["last_heartbeat"] > first)
+
+    @pytest.mark.parametrize(
+        "odd",
+        [b"\0\0\n", b"\xff\xfe broken \x80\n", b"not json\n", b"[1, 2]\n", b"null\n", b"\n\n", b"[" * 100_000 + b"\n",
+         b'{"type": {"x": 1}}\n', b'{"type":"assistant","message":7}\n', b"a\rb\xc2\x85c\xe2\x80\xa8d\n"],
+    )  # fmt: skip
+    def test_a_line_that_is_no_event_is_kept_and_the_run_goes_on(self, odd: bytes, agent, repo, tmp_path) -> None:
+        """T135: NUL, broken UTF-8, foreign JSON, nesting without end: in the record, not in the way."""
+        steps = [INIT, do("raw", hex=odd.hex()), result("# Fine\n")]
+        done = agent("scout", "x", *history(tmp_path / "h", *steps))
+        assert (done.returncode, done.stdout) == (0, "# Fine\n\n")
+        assert odd in stream_of(repo)
+        assert state_of(repo)["events"] == 2 + odd.count(b"\n")
+
+    def test_half_a_line_at_the_end_is_kept(self, agent, repo, tmp_path) -> None:
+        """T135, P20: it is evidence, though no event."""
+        half = b'{"type":"assistant","mess'
+        agent("scout", "x", *history(tmp_path / "h", INIT, result(), do("raw", hex=half.hex())))
+        assert stream_of(repo).endswith(half)
+        assert state_of(repo)["status"] == "DONE"
+        assert state_of(repo)["events"] == 3
+
+    def test_a_flood_on_stderr_does_not_stop_the_agent(self, agent, repo, tmp_path) -> None:
+        """P09: it is read all the time; a pipe nobody reads would hold the agent for ever."""
+        source = "for _ in range(64): sys.stderr.write('e' * 65536)\nprint('done')"
+        done = agent("scout", "x", *fakes.command(tmp_path / "a.py", source))
+        assert (done.returncode, done.stdout.strip()) == (0, "done")
+        assert (repo / ".agents/latest/raw/stderr.log").stat().st_size == 64 * 65536
+
+    @pytest.mark.slow
+    def test_a_line_of_100_mb_costs_no_memory(self, repo, tmp_path) -> None:
+        """P15: kept byte-exact, never parsed."""
+        source = (
+            "out = sys.stdout.buffer\nfor _ in range(100): out.write(b'x' * 1048576)\n"
+            f"out.write(b'\\n' + {json.dumps(result())!r}.encode() + b'\\n')"
+        )
+        words = history(tmp_path / "h")
+        code, peak = peak_memory(["scout", "x", "--engine", "command", "--", *fakes.program(tmp_path / "a.py", source)], repo)  # fmt: skip
+        assert words
+        assert code == 0
+        assert (repo / ".agents/latest/raw/stream.jsonl").stat().st_size > 100 * 1024 * 1024
+        assert peak < SUPERVISOR_RSS
+
+    @pytest.mark.slow
+    def test_a_flood_costs_no_memory(self, repo, tmp_path) -> None:
+        """P14: 300 MB of short lines."""
+        source = "line = b'{\"type\":\"noise\"}\\n' * 65536\nfor _ in range(269): sys.stdout.buffer.write(line)"
+        code, peak = peak_memory(["scout", "x", "--engine", "command", "--", *fakes.program(tmp_path / "a.py", source)], repo)  # fmt: skip
+        size = (repo / ".agents/latest/raw/stream.jsonl").stat().st_size
+        shutil.rmtree(repo / ".agents")
+        assert code == 0
+        assert size == 269 * 65536 * 17
+        assert peak < SUPERVISOR_RSS
+
+
+class TestEnds:
+    def test_a_grandchild_that_holds_the_output_is_not_waited_for(self, agent, repo, tmp_path, mark) -> None:
+        """P07: the agent's end is the end, whoever keeps its pipe."""
+        source = "subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(300)', sys.argv[1]])\nprint('answer')"
+        done = agent("scout", "x", *fakes.command(tmp_path / "a.py", source, mark), timeout=60)
+        assert (done.returncode, done.stdout.strip()) == (0, "answer")
+        assert world.tree_of(mark) == []
+
+    def test_an_agent_that_closes_its_output_goes_on(self, agent, repo, tmp_path) -> None:
+        """P08: a closed pipe is not an exit."""
+        source = "print('said', flush=True); os.close(1); time.sleep(1.5); os._exit(5)"
+        done = agent("scout", "x", *fakes.command(tmp_path / "a.py", source))
+        assert done.returncode == 3
+        assert (state_of(repo)["exit_code"], stream_of(repo)) == (5, b"said\n")
+
+    def test_one_that_hangs_after_its_result_is_done(self, agent, repo, tmp_path) -> None:
+        """P13: it has given its result; what keeps it is its own affair, and is ended."""
+        (repo / "agent.yaml").write_text("linger: 1s\n")
+        done = agent("scout", "x", *history(tmp_path / "h", INIT, result("# Good\n"), do("wait", seconds=300)), timeout=60)  # fmt: skip
+        assert (done.returncode, state_of(repo)["status"]) == (0, "DONE")
+        assert "# Good" in done.stdout
+        assert any("after its result" in note for note in state_of(repo)["notes"])
+
+    def test_a_run_has_its_time(self, agent, repo, tmp_path) -> None:
+        """T137: timeout; its last artifact is named."""
+        done = agent("scout", "x", "--timeout", "1s", *history(tmp_path / "h", INIT, do("wait", seconds=300)))
+        failure = state_of(repo)["failure"]
+        assert (done.returncode, state_of(repo)["status"], failure["kind"]) == (3, "CRASHED", "timeout")
+        assert (repo / ".agents/latest" / failure["last_safe_artifact"]).is_file()
+
+    @pytest.mark.parametrize("size", [100, 1_000_000])
+    def test_output_has_its_limit(self, size: int, agent, repo, tmp_path) -> None:
+        """P14: ended at the limit, whether it floods or has already gone when the limit is reached."""
+        source = f"sys.stdout.write('x' * {size} * 50)"
+        words = fakes.command(tmp_path / "a.py", source)
+        done = agent("scout", "x", "--max-output", str(size), *words)
+        assert (done.returncode, state_of(repo)["failure"]["kind"]) == (3, "output_limit")
+        assert (repo / ".agents/latest/raw/stream.jsonl").stat().st_size == size
+
+    def test_a_guard_killed_by_an_agent_that_goes_on_talking(self, agent, repo, tmp_path, mark) -> None:
+        """P03: without its guard it is ended at once, and its flood is not read to its end."""
+        source = "os.kill(os.getppid(), 9)\nwhile True: sys.stdout.write('x' * 65536)"
+        done = agent("scout", "x", *fakes.command(tmp_path / "a.py", source, mark), timeout=60)
+        assert (done.returncode, state_of(repo)["failure"]["kind"]) == (3, "agent_abort")
+        assert world.tree_of(mark) == []
+
+    def test_a_guard_stopped_by_its_agent_is_woken_and_tells_the_end(self, agent, repo, tmp_path) -> None:
+        """P28: the run does not wait for the limit of silence."""
+        source = "os.kill(os.getppid(), signal.SIGSTOP); print('bye'); sys.exit(4)"
+        done = agent("scout", "x", *fakes.command(tmp_path / "a.py", source), timeout=60)
+        assert (done.returncode, state_of(repo)["exit_code"]) == (3, 4)
+
+
+class TestSilence:
+    def test_a_silent_run_is_reaped_and_can_be_resumed(self, agent, repo, tmp_path, mark) -> None:
+        """T141: STALLED means dead and resumable; P11."""
+        quiet = f"{fakes.EVIL_TREE}\ntime.sleep(300)"
+        done = agent("scout", "x", "--stall-after", "1s", *fakes.command(tmp_path / "a.py", quiet, mark), env={"AGENT_BOX_GRACE": "200ms"})  # fmt: skip
+        state = state_of(repo)
+        assert (done.returncode, state["status"], state["failure"]["kind"]) == (3, "STALLED", "stalled")
+        assert (state["pid"], world.tree_of(mark), world.published(repo)) == (None, [], [])
+        (tmp_path / "a.py").write_text("print('here I am')")
+        again = agent("resume", "latest")
+        assert (again.returncode, state_of(repo)["status"], state_of(repo)["attempt"]) == (0, "DONE", 2)
+
+    def test_a_run_that_is_only_marked_wakes_at_its_next_event(self, background, repo, tmp_path) -> None:
+        """T141: with on_stall mark the process is left alone, and its next event makes it ACTIVE again."""
+        go = tmp_path / "go"
+        source = f"print('a', flush=True)\nwhile not os.path.exists({str(go)!r}): time.sleep(0.05)\nprint('b', flush=True)\nwhile os.path.exists({str(go)!r}): time.sleep(0.05)"
+        env = {"AGENT_BOX_ON_STALL": "mark", "AGENT_BOX_STALL_AFTER": "1s"}
+        run = background("scout", "x", *fakes.command(tmp_path / "a.py", source), env=env)
+        eventually(status_is(repo, "STALLED"))
+        assert world.runs_now(repo)()
+        go.touch()
+        eventually(status_is(repo, "ACTIVE"))
+        assert state_of(repo)["failure"] is None
+        go.unlink()
+        assert run.wait(30) == 0
+        assert [entry["event"] for entry in world.ledger_of(repo)] == ["run.started", "run.stalled", "run.resumed", "run.finished"]  # fmt: skip
+
+    @pytest.mark.parametrize(
+        ("in_flight", "works", "status"), [(True, True, "DONE"), (True, False, "STALLED"), (False, True, "STALLED")]
+    )
+    def test_a_busy_child_of_a_tool_call_is_not_silence(self, in_flight, works, status, agent, repo, tmp_path) -> None:
+        """P11: a long tool call is forgiven as long as its tree works; work without a call is not."""
+        steps = [INIT, *([call("Bash")] if in_flight else [])]
+        words = [json.dumps(step) for step in steps]
+        source = f"""
+for line in {words!r}: print(line, flush=True)
+end = time.monotonic() + 4.5
+while time.monotonic() < end: {'pass' if works else 'time.sleep(0.2)'}
+print({json.dumps(result())!r}, flush=True)
+"""
+        plugin = fakes.program(tmp_path / "a.py", source)
+        path = world_engine(tmp_path, plugin)
+        agent("scout", "x", "--engine", "told", "--stall-after", "2s", env={"PYTHONPATH": str(path)}, **OPEN)
+        assert state_of(repo)["status"] == status
+
+
+def world_engine(folder: Path, argv: list[str], output: str = "pipe") -> Path:
+    """A package with the engine ``told`` that runs *argv* and speaks the dialect of stream-json."""
+    package = folder / "plugin"
+    info = package / "told-1.0.dist-info"
+    info.mkdir(parents=True)
+    info.joinpath("METADATA").write_text("Metadata-Version: 2.1\nName: told\nVersion: 1.0\n")
+    info.joinpath("entry_points.txt").write_text("[agent_box.engines]\ntold = told:Told\n")
+    package.joinpath("told.py").write_text(
+        "from agents.engines.base import BASE_ENV, Command\nfrom agents.engines.stream_json import STREAM_JSON\n"
+        f"class Told:\n    name, output, confined, dialect = 'told', {output!r}, False, STREAM_JSON\n"
+        "    tools, version_argv = {}, ()\n    def command(self, brief):\n"
+        f"        return Command(argv={tuple(argv)!r}, pass_env=BASE_ENV)\n"
+    )
+    return package
+
+
+OPEN: dict[str, Any] = {}
