@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import secrets
 import sys
@@ -86,7 +87,9 @@ def _settings(root: Path) -> str | None:
 
 
 def _to_stderr(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
+    # A terminal that was closed or a reader that had enough costs the words, never the run.
+    with contextlib.suppress(OSError):
+        print(line, file=sys.stderr, flush=True)
 
 
 def prepare(context: Context) -> None:

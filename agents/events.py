@@ -109,7 +109,8 @@ def decode(line: bytes, dialect: Dialect) -> Event:
     if len(line) > PARSE_LIMIT:
         return Garbage(line[:_HEAD], f"line of {len(line)} bytes")
     try:
-        raw = json.loads(line)
+        # A bad byte costs a character, not the event (P16); and nothing but UTF-8 is guessed from how a line begins.
+        raw = json.loads(line.decode("utf-8-sig", "replace"))
         kind, subtype = raw["type"], raw.get("subtype")
         reader = dialect.readers.get((kind, subtype)) or dialect.readers.get((kind, None))
         return reader(raw) if reader else Output(str(kind))
@@ -185,7 +186,8 @@ def _result(seen: Progress, event: Result) -> Progress:
     seen = seen if seen.session_id else _session(seen, event.session_id)
     # Counts reach the ledger, where a line has to stay short: of real ones there are four.
     usage = dict(list(_short(event.usage))[:_MAX_COUNTS])
-    result = dataclasses.replace(event, usage=usage, subtype=event.subtype[:_NAME])
+    session = (event.session_id or "")[:_NAME] or None
+    result = dataclasses.replace(event, usage=usage, subtype=event.subtype[:_NAME], session_id=session)
     return dataclasses.replace(seen, result=result, in_flight=None)
 
 

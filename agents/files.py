@@ -122,10 +122,12 @@ def read_capped(path: Path, limit: int) -> bytes | None:
     except OSError:
         return None
     try:
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
+        seen = os.fstat(handle)
+        if not stat.S_ISREG(seen.st_mode):
             return None
+        # A read sets aside as much memory as it is asked for.
         with os.fdopen(handle, "rb", closefd=False) as file:
-            return file.read(limit)
+            return file.read(min(limit, seen.st_size))
     finally:
         os.close(handle)
 

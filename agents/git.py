@@ -169,7 +169,7 @@ def _hash_file(path: Path) -> str:
 def _ref_parts(repo: Repository) -> dict[str, str]:
     refs = output(repo.root, "for-each-ref", "--format=%(refname) %(objectname)", sealed=True).splitlines()
     theirs = b"\n".join(line for line in refs if not line.startswith(_OWN_REFS.encode()))
-    head = run(repo.root, "rev-parse", "--symbolic-full-name", "HEAD", "HEAD^0", sealed=True).stdout
+    head = run(repo.root, "rev-parse", "HEAD", "--symbolic-full-name", "HEAD", sealed=True).stdout
     return {"refs": hashlib.sha256(theirs).hexdigest(), "HEAD": head.decode("ascii", "replace")}
 
 

@@ -21,7 +21,7 @@ PATIENCE: Final = 1.0
 _PORT: Final = 11434
 _PORTS: Final = 65536
 _PORT_DIGITS: Final = 5
-_PLACE: Final = re.compile(r"(?:(\[[^\]]*\])|([^:]*))(?::(.*))?")
+_PLACE: Final = re.compile(r"(\[[^\]]*\]|[^:]*)(?::([^:]*))?")
 # What a server listens on when it listens on every address is no address to call.
 _EVERYWHERE: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - it is replaced, not bound
 _LIMIT: Final = 4 * 1024 * 1024
@@ -68,7 +68,7 @@ def url_of(environ: Mapping[str, str]) -> str:
 def _host_and_port(place: str) -> tuple[str, int | None]:
     """Host and port of ``host:port``, either of which may be missing; an IPv6 address may do without brackets."""
     match = _PLACE.fullmatch(place)
-    host, port = (match[1] or match[2], match[3]) if match else (place, None)
+    host, port = match.groups() if match else (place, None)
     host = host.strip("[]") or "127.0.0.1"
     number = int(port) if port and port.isdecimal() and len(port) <= _PORT_DIGITS else None
     return _EVERYWHERE.get(host, host), number if number and number < _PORTS else None

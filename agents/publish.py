@@ -57,12 +57,19 @@ def _inside(layout: Layout, folder: Path) -> None:
 def in_use(layout: Layout) -> int:
     """Characters of the command budget that live runs have taken (names and descriptions of what a model may call)."""
     taken = 0
-    for path in sorted((layout.root / COMMANDS).glob("run_*/*.md")):
+    for path in _published_files(layout):
         text = (files.read_capped(path, 64 * 1024) or b"").decode("utf-8", "replace")
         described = re.search(r"^description: *(.*)$", text, re.MULTILINE)
         if described and "disable-model-invocation: true" not in text:
-            taken += len(path.stem) + len(described[1])
+            taken += len(path.stem) + len(described[1].strip('"'))
     return taken
+
+
+def _published_files(layout: Layout) -> Iterator[Path]:
+    for folder in sorted((layout.root / COMMANDS).glob("run_*")):
+        # Another run may end, and take its folder away, between the two looks.
+        with contextlib.suppress(OSError):
+            yield from sorted(path for path in folder.iterdir() if path.suffix == ".md")
 
 
 def remove(layout: Layout, short_id: str) -> None:

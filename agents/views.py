@@ -17,8 +17,8 @@ _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 
 
 def span(seconds: float | None) -> str:
-    """A length of time in two units at most, as people say it; empty for None."""
-    if seconds is None:
+    """A length of time in two units at most, as people say it; empty for None and for what is no length."""
+    if seconds is None or not abs(seconds) < _DAY * 1_000_000:
         return ""
     if seconds < _MINUTE:
         return f"{max(seconds, 0):.1f} s" if seconds < 10 else f"{seconds:.0f} s"  # noqa: PLR2004 - one digit reads better
@@ -78,7 +78,7 @@ def index_md(rows: Sequence[Mapping[str, Any]], *, older: bool) -> str:
 def _md_row(row: Mapping[str, Any]) -> str:
     started = plain(row.get("started_at"))[:16].replace("T", " ")
     isolation = row.get("isolation")
-    engine = plain(row.get("engine")) + ("" if isolation in {None, "full"} else f" ({plain(isolation)})")
+    engine = plain(row.get("engine")) + ("" if isolation in (None, "full") else f" ({plain(isolation)})")
     cells = [
         plain(row.get("status")), plain(row.get("id")), plain(row.get("type")), engine, plain(row.get("agent")),
         started, span(took(row)), patch_size(row), plain(row.get("task")),
@@ -120,7 +120,7 @@ def status(rows: Sequence[Mapping[str, Any]], now: float) -> str:
     """What `agent status` says: the runs that live, those that wait for a human, and the last few that ended."""
     if not rows:
         return 'No run yet. Try: ./agent scout "how does this work?"'
-    live = sum(row.get("status") in {"ACTIVE", "STALLED"} for row in rows)
+    live = sum(row.get("status") in ("ACTIVE", "STALLED") for row in rows)
     waiting = [row for row in rows if row.get("status") == "REVIEW"]
     lines = [f"{live} running, {len(waiting)} waiting for review"]
     lines += [f"  {plain(row.get('id'))}  ./agent merge {plain(row.get('id'))}" for row in waiting]

@@ -8,7 +8,6 @@ import itertools
 import json
 import os
 import random
-import shutil
 import subprocess
 import time
 from dataclasses import dataclass
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-EDITION: Final = 1
+EDITION: Final = 2
 """Raise it when anything here builds other bytes: older material is then left alone and not used."""
 _EPOCH: Final = 1_735_689_600
 """2025-01-01T00:00:00Z, when all material was made."""
@@ -229,19 +228,15 @@ def _box(layout: Layout, run: Finished) -> None:
 
 def _small(_: int) -> Iterator[bytes]:
     """Lines of about 120 bytes, as a chatty program prints them."""
-    block = [
-        b'{"type":"assistant","message":{"content":[{"type":"text","text":"%s"}]}}' % _prose(number, 40)[:48]
-        for number in range(2000)
-    ]
-    return itertools.cycle(block)
+    return itertools.cycle([b"".join(_long(120 + number % 8)) for number in range(8)])
 
 
 def _typical(_: int) -> Iterator[bytes]:
     """A coding agent's session: sizes as they were seen in real ones (median 450 bytes, one in a hundred over 5 kB)."""
     chance = random.Random(1)
     block = [_event(chance, number) for number in range(5000)]
-    return itertools.chain([json.dumps({"type": "system", "subtype": "init", "session_id": "s"}).encode()],
-                           itertools.cycle(block))  # fmt: skip
+    init = json.dumps({"type": "system", "subtype": "init", "session_id": "s"}).encode() + b"\n"
+    return itertools.chain([init], itertools.cycle(block))
 
 
 def _event(chance: random.Random, number: int) -> bytes:
@@ -254,22 +249,23 @@ def _event(chance: random.Random, number: int) -> bytes:
     ])  # fmt: skip
     role = "user" if block["type"] == "tool_result" else "assistant"
     message = {"id": f"msg_{number}", "role": role, "content": [block], **usage}
-    return json.dumps({"type": role, "message": message, "session_id": "s"}).encode()
+    return json.dumps({"type": role, "message": message, "session_id": "s"}).encode() + b"\n"
 
 
 def _wide(_: int) -> Iterator[bytes]:
     """Lines of a mebibyte."""
-    return itertools.repeat(_filled(1024 * 1024))
+    return itertools.repeat(b"".join(_long(1024 * 1024)))
 
 
-def _huge(size: int) -> Iterator[bytes]:
-    """One line of the whole size."""
-    return itertools.repeat(_filled(size))
-
-
-def _filled(size: int) -> bytes:
-    frame = b'{"type":"assistant","message":{"content":[{"type":"text","text":"%s"}]}}'
-    return frame % _prose(1, size - len(frame))
+def _long(size: int) -> Iterator[bytes]:
+    """One line of *size* bytes with its end, in pieces."""
+    head, tail = b'{"type":"assistant","message":{"content":[{"type":"text","text":"', b'"}]}}\n'
+    left = size - len(head) - len(tail)
+    yield head
+    while left > 0:
+        yield (piece := _prose(1, min(left, 65536)))
+        left -= len(piece)
+    yield tail
 
 
 def _prose(seed: int, size: int) -> bytes:
@@ -280,19 +276,20 @@ def _prose(seed: int, size: int) -> bytes:
 
 
 STREAMS: Final[dict[str, Callable[[int], Iterator[bytes]]]] = {
-    "small": _small, "typical": _typical, "wide": _wide, "huge": _huge,
+    "small": _small, "typical": _typical, "wide": _wide, "huge": _long,
 }  # fmt: skip
-RESULT: Final = b'{"type":"result","subtype":"success","is_error":false,"result":"done","num_turns":3,"usage":{}}\n'
+"""Pieces of a stream for its size, by the kind of its lines; no piece is large, or building would grow this process."""
+_RESULT: Final = b'{"type":"result","subtype":"success","is_error":false,"result":"done","num_turns":3,"usage":{}}\n'
 
 
 def _stream(place: Path, kind: str, size: int) -> None:
     written = 0
     with place.open("wb") as file:
-        for line in STREAMS[kind](size):
-            written += file.write(line + b"\n")
+        for piece in STREAMS[kind](size):
+            written += file.write(piece)
             if written >= size:
                 break
-        file.write(RESULT)
+        file.write(_RESULT)
 
 
 def _engine(place: Path) -> None:
@@ -300,9 +297,3 @@ def _engine(place: Path) -> None:
     folder.mkdir(parents=True)
     (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: bench-engine\nVersion: 1\n", "utf-8")
     (folder / "entry_points.txt").write_text("[agent_box.engines]\nreplay = benchmarks.drive:Replay\n", "utf-8")
-
-
-def space(cache: Path) -> int:
-    """Bytes free where *cache* is or will be."""
-    there = next(path for path in (cache, *cache.absolute().parents) if path.exists())
-    return shutil.disk_usage(there).free

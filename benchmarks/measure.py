@@ -93,9 +93,11 @@ class _Child:
         actions = [(os.POSIX_SPAWN_DUP2, have, want) for want, have in enumerate((given, out, self._said.fileno()))]
         # Not fork: a copy of this process's memory map would add milliseconds to every child. But posix_spawn knows
         # no working directory, so this process goes there for a moment.
-        with contextlib.chdir(command.cwd):
+        with contextlib.ExitStack() as failed, contextlib.chdir(command.cwd):
+            failed.callback(self._said.close)
             self._began = time.perf_counter()
             self._pid = os.posix_spawnp(command.argv[0], command.argv, dict(command.env), file_actions=actions)
+            failed.pop_all()
 
     def wait(self) -> Cost:
         """Wait for its end; raises BenchmarkError unless it ended well."""

@@ -8,6 +8,7 @@ import math
 import os
 import platform
 import random
+import resource
 import subprocess
 import sys
 import time
@@ -45,7 +46,8 @@ class Result:
     cpu_ms: float
     """Median processor time of the candidate, less what is not meant."""
     wall_ms: float
-    peak_mib: float
+    peak_mib: float | None
+    """Most memory of the candidate's largest process, or None where it is not known."""
     rounds: int
     target: float | None
     verdict: str
@@ -89,10 +91,13 @@ def _ratio(row: Row, samples: Samples, what: str) -> Spread:
 
 def _result(row: Row, samples: Samples, noise: float) -> Result:
     ratio = _ratio(row, samples, "cpu")
+    peak = max(cost.peak for cost in samples[row.over])
+    # The kernel hands a process's peak on to its children, so nothing below that of this one can be seen.
+    seen = peak > resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     cpu, wall = (spread(_values(row, samples, what)).median * 1000 for what in ("cpu", "wall"))
     return Result(
         name=row.name, what=row.what, floor=row.floor, ratio=ratio, wall_ratio=_ratio(row, samples, "wall"),
-        cpu_ms=cpu, wall_ms=wall, peak_mib=max(cost.peak for cost in samples[row.over]) / 1024,
+        cpu_ms=cpu, wall_ms=wall, peak_mib=peak / 1024 if seen else None,
         rounds=len(samples[row.over]), target=row.target, verdict=judge(ratio.median, row.target, noise),
     )  # fmt: skip
 
@@ -110,15 +115,16 @@ def _cells(result: Result) -> tuple[str, ...]:
     ratio = result.ratio
     return (
         result.name, result.what, result.floor, _short(ratio.median), f"{_short(ratio.low)}–{_short(ratio.high)}",
-        _short(result.cpu_ms), _short(result.wall_ms), f"{result.peak_mib:.0f}",
+        _short(result.cpu_ms), _short(result.wall_ms),
+        "–" if result.peak_mib is None else f"{result.peak_mib:.0f}",
         "–" if result.target is None else f"≤ {result.target:g}", result.verdict,
     )  # fmt: skip
 
 
 def _short(value: float) -> str:
     """*value* with three digits that count."""
-    digits = 0 if not value else max(0, 2 - math.floor(math.log10(abs(value))))
-    return f"{value:.{min(digits, 3)}f}"
+    digits = 2 - math.floor(math.log10(abs(value))) if value else 0
+    return f"{value:.{min(max(digits, 0), 3)}f}"
 
 
 def machine() -> dict[str, Any]:

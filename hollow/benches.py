@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 _WORD: Final = re.compile(r"bench(?:mark)?s?", re.IGNORECASE)
 _PLACE: Final = re.compile(
-    r"(?:^|/)(?:bench(?:mark)?(?:es|s)?|perf|asv_bench)(?:/|[^/]*$)|bench(?:mark)?s?\b[^/]*\.\w+$", re.IGNORECASE
+    r"(?:^|/)(?:bench(?:mark)?(?:es|s)?|perf|asv_bench)/|(?:^|[/_.-])bench(?:mark)?s?(?:[_.-][^/]*)?\.\w+$",
+    re.IGNORECASE,
 )
 _GO: Final = re.compile(r"^func (Benchmark\w*)\(\w+ \*testing\.B\)", re.MULTILINE)
 _PYTEST: Final = re.compile(r"^\s*(?:async )?def (test_\w+|bench_\w+)\([^)]*\bbenchmark\b", re.MULTILINE)

@@ -18,7 +18,7 @@ _RANGE: Final = re.compile(
     r"(?<![\w./~^-])([\w./~^@{}-]*?\w[\w./~^@{}-]*\.\.\.?[\w./~^@{}-]*|HEAD[~^\d]+|[0-9a-f]{7,40})(?![\w/])"
 )
 _SAFE: Final = ("--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=all", "-M")
-_EMPTY_TREE: Final = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+_SHAPE: Final = ("--inter-hunk-context=0", "--src-prefix=a/", "--dst-prefix=b/")
 _MOST_DIFF: Final = 8 << 20
 """Bytes of a diff that are read; a larger one is vendored code or data, and the file list says so."""
 _HUNK: Final = re.compile(rb"^@@ -\d+(?:,\d+)? \+(\d+)(?:,\d+)? @@ ?(.*)$")
@@ -74,7 +74,7 @@ def under_review(repo: Path, task: str) -> Change:
         if (named := _named(repo, word)) is not None:
             return named
     head = _commit(repo, "HEAD")
-    local = _change(repo, "the uncommitted change", [head or _EMPTY_TREE], None)
+    local = _change(repo, "the uncommitted change", [head or _empty_tree(repo)], None)
     if local.files or head is None:
         return local
     return _single(repo, head)
@@ -88,14 +88,27 @@ def _named(repo: Path, word: str) -> Change | None:
         return None
     if not dots:
         return _single(repo, begin)
-    base = git(repo, "merge-base", begin, end).decode("ascii").strip() if dots == "..." else begin
+    base = _common(repo, begin, end) if dots == "..." else begin
     return _change(repo, f"the range {word}", [base, end], end)
 
 
 def _single(repo: Path, oid: str) -> Change:
     """The change that the commit *oid* made to its first parent."""
     subject = git(repo, "show", "-s", "--format=%s", oid).decode("utf-8", "replace").strip()
-    return _change(repo, f"commit {oid[:8]} “{subject}”", [_commit(repo, f"{oid}^") or _EMPTY_TREE, oid], oid)
+    return _change(repo, f"commit {oid[:8]} “{subject}”", [_commit(repo, f"{oid}^") or _empty_tree(repo), oid], oid)
+
+
+def _common(repo: Path, begin: str, end: str) -> str:
+    """The commit where two histories part; *begin* where they never met."""
+    try:
+        return git(repo, "merge-base", begin, end).decode("ascii").split()[0]
+    except GitReadError:
+        return begin
+
+
+def _empty_tree(repo: Path) -> str:
+    """The id of the tree without files, which differs between SHA-1 and SHA-256 repositories."""
+    return git(repo, "hash-object", "-t", "tree", "--stdin").decode("ascii").strip()
 
 
 def _commit(repo: Path, name: str) -> str | None:
@@ -111,7 +124,7 @@ def _change(repo: Path, title: str, ends: list[str], revision: str | None) -> Ch
     """The difference between two commits, or between one and the working tree."""
     names = git(repo, "diff", "--name-status", "-z", *_SAFE, *ends, "--")
     sizes = _sizes(git(repo, "diff", "--numstat", "-z", *_SAFE, *ends, "--"))
-    text = git(repo, "diff", "--unified=0", *_SAFE, *ends, "--")
+    text = git(repo, "diff", "--unified=0", *_SHAPE, *_SAFE, *ends, "--")
     bodies = dict(_bodies(text[:_MOST_DIFF]))
     files = []
     for status, old, new in _named_files(names):

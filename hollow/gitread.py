@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
-# Settings that would let a repository start a program of its own, or change what we parse.
+# An operator's settings that would start a program, enter a submodule, or change the shape of what we parse.
 _SETTINGS: Final = (
     "core.fsmonitor=false",
     "core.pager=cat",
@@ -19,6 +19,10 @@ _SETTINGS: Final = (
     "log.showSignature=false",
     "diff.ignoreSubmodules=all",
     "diff.renames=true",
+    "submodule.recurse=false",
+    "color.ui=never",
+    "grep.column=false",
+    "log.showRoot=true",
 )
 _SECONDS: Final = 300.0
 """Longest a single git command may take; only a stuck disk takes longer."""

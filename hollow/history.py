@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
@@ -19,7 +20,8 @@ DEPTH: Final = 3000
 """Commits looked back; older ones describe a code base that is mostly gone."""
 _WIDEST: Final = 40
 """Files. A commit that touches more is a reformat, a move or an import, and says nothing about any one of them."""
-_MARK: Final = b"\x01"
+# Neither a message nor a path can hold a NUL, so nobody can write a commit that reads as two.
+_HEAD: Final = re.compile(rb"\0\0([0-9a-f]{40,64}) (\d+)\0([^\0]*)\0")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,23 +79,16 @@ def _read(repo: Path, oids: list[str]) -> Iterator[tuple[str, int, str, bytes]]:
         "--no-renames",
         "--no-ext-diff",
         "--no-textconv",
+        "--no-color",
         "-z",
-        "--format=%x01%H%x01%ct%x01%B%x01",
+        "--format=%x00%x00%H %ct%x00%B%x00",
         feed="\n".join(oids).encode("ascii") + b"\n",
     )
-    # A message cannot hold our mark unless somebody put it there; such a commit is skipped, not misread.
-    fields = shown.split(_MARK)
-    for at in range(1, len(fields) - 3, 4):
-        oid, time, message, tail = fields[at : at + 4]
-        paths = [path for path in tail.strip(b"\n").split(b"\0") if path.strip(b"\n")]
-        if len(oid) >= 40 and time.isdigit():  # noqa: PLR2004 - hex digits of a SHA-1
-            narrow = paths if len(paths) <= _WIDEST else []
-            yield (
-                oid.decode("ascii"),
-                int(time),
-                message.decode("utf-8", "replace"),
-                b"\0".join(path.lstrip(b"\n") for path in narrow),
-            )
+    heads = list(_HEAD.finditer(shown))
+    for head, following in zip(heads, [*(one.start() for one in heads[1:]), len(shown)], strict=True):
+        paths = [path for word in shown[head.end() : following].split(b"\0") if (path := word.removeprefix(b"\n"))]
+        told = b"\0".join(paths) if len(paths) <= _WIDEST else b""
+        yield head[1].decode("ascii"), int(head[2]), head[3].decode("utf-8", "replace"), told
 
 
 def touching(commits: Iterable[Commit], paths: Iterable[str], most: int) -> list[Commit]:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _NOISE: Final = re.compile(
     r"https?://\S+|<[^<>@\s]+@[^<>\s]+>"  # addresses: their words are somebody else's
-    r"|^(?:[A-Z][\w-]+-by|Cc|Change-Id|Closes|Fixes|Refs?|Resolves):[^\n]*$"
+    r"|(?<=\n)(?:[A-Z][\w-]+-by|Cc|Change-Id|Closes|Fixes|Refs?|Resolves):[^\n]*$"
     r"|\(?#\d+\)?|\bGH-\d+|\b[0-9a-f]{40}\b",
     re.MULTILINE,
 )

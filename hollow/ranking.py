@@ -29,13 +29,13 @@ class Weights:
     """BM25's b: how much a long file is held against its counts."""
     passage: float = 0.5
     """Share of the best passage's score."""
-    history: float = 0.5
+    history: float = 0.4
     """Share of past commits with similar messages."""
     churn: float = 0.15
     """Share of how often the file changed lately."""
     width: float = 0.0
     """How much a past commit that touched many files is worth less to each."""
-    sharpness: float = 2.0
+    sharpness: float = 2.5
     """Exponent on a past commit's similarity: one close match beats many vague ones."""
     half_life: float = 60.0
     """Commits after which a change counts half for churn."""

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 LARGEST: Final = 1 << 20
 """Bytes. A larger file is data; its name is listed, its content is not read."""
+_AT_ONCE: Final = 64
+"""Files held in memory at once; with the largest size, the bound of what a survey of any repository needs."""
 _REGULAR: Final = frozenset({"100644", "100755", "100664"})
 """Modes of ordinary files: symbolic links (120000) and submodules (160000) are never followed."""
 
@@ -79,17 +81,18 @@ def contents(snap: Snapshot, files: Iterable[Tracked]) -> Iterator[tuple[Tracked
 
     A file that the working tree lacks (a sparse checkout) comes from the object store.
     """
-    wanted = list(files)
-    found = _worktree(snap, wanted) if snap.treeish is None else {}
-    missing = [file.key for file in wanted if file.path not in found and not file.key.startswith("w")]
-    stored = dict(blobs(snap.repo, dict.fromkeys(missing), LARGEST)) if missing else {}
-    for file in wanted:
-        yield file, found.get(file.path, stored.get(file.key))
+    wanted, reader = list(files), _Reader(snap.repo)
+    for start in range(0, len(wanted), _AT_ONCE):
+        group = wanted[start : start + _AT_ONCE]
+        found = _worktree(reader, group) if snap.treeish is None else {}
+        missing = [file.key for file in group if file.path not in found and not file.key.startswith("w")]
+        stored = dict(blobs(snap.repo, dict.fromkeys(missing), LARGEST)) if missing else {}
+        for file in group:
+            yield file, found.get(file.path, stored.get(file.key))
 
 
-def _worktree(snap: Snapshot, files: list[Tracked]) -> dict[str, bytes]:
+def _worktree(reader: _Reader, files: list[Tracked]) -> dict[str, bytes]:
     """Contents of those of *files* that the working tree has as small regular files."""
-    reader = _Reader(snap.repo)
     read = ((file.path, reader.read(file.path)) for file in files)
     return {path: content for path, content in read if content is not None}
 

@@ -36,7 +36,19 @@ def uses(repo: Path, names: Iterable[str], most_each: int = 20) -> list[Use]:
     if not asked:
         return []
     try:
-        shown = git(repo, "grep", "-I", "-n", "-z", "-w", "-F", "--no-textconv", f"--max-count={most_each}", *asked)
+        shown = git(
+            repo,
+            "grep",
+            "-I",
+            "-n",
+            "-z",
+            "-w",
+            "-F",
+            "--no-textconv",
+            "--no-color",
+            f"--max-count={most_each}",
+            *asked,
+        )
     except GitReadError:
         return []  # git grep's exit code 1: nothing found
     rows = (line.split(b"\0", 2) for line in shown.split(b"\n"))

@@ -12,7 +12,7 @@ import pytest
 from tests.support import world
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from agents.context import Context
@@ -51,11 +51,17 @@ def context(repo: Path) -> Context:
 def agent(repo: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
     """Runs the real command line in ``repo`` and returns how it ended."""
 
-    def run(*words: str, cwd: Path = repo, env: dict[str, str] | None = None, **more: Any) -> Any:
+    def run(
+        *words: str,
+        cwd: Path = repo,
+        env: dict[str, str] | None = None,
+        launch: Sequence[str] = world.AGENT,
+        **more: Any,
+    ) -> Any:
         given = {"capture_output": True, "text": True, "errors": "replace", "timeout": 100, **more}
         if "input" not in given:
             given.setdefault("stdin", subprocess.DEVNULL)
-        return subprocess.run([*world.AGENT, *words], cwd=cwd, env={**os.environ, **(env or {})}, **given)
+        return subprocess.run([*launch, *words], cwd=cwd, env={**os.environ, **(env or {})}, **given)
 
     return run
 

@@ -119,12 +119,14 @@ def test_a_pure_module_has_no_door_to_the_world(name):
 
 def test_importing_is_silent_and_touches_no_file(tmp_path):
     names = ", ".join(sorted(name for name in GRAPH if not name.endswith("__main__")))
+    here = tmp_path / "here"
+    here.mkdir()
     done = subprocess.run(
         [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(ROOT)!r}); import {names}"],
-        cwd=tmp_path, env={"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}, capture_output=True, check=False,
+        cwd=here, env={"HOME": str(here), "PATH": "/usr/bin:/bin"}, capture_output=True, check=False,
     )  # fmt: skip
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
-    assert list(tmp_path.iterdir()) == []
+    assert list(here.iterdir()) == []
 
 
 HEAVY = {"typer", "click", "rich", "yaml", "git", "psutil", "filelock", "ollama", "httpx", "pydantic", "asyncio",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import subprocess
 import sys
@@ -22,7 +23,9 @@ if TYPE_CHECKING:
 
     from agents.events import Event
 
-MARKED = Dialect(readers=MappingProxyType({("mark", None): lambda raw: Said(str(raw["n"]))}), markers=(b'"mark"', b"other"))
+MARKED = Dialect(
+    readers=MappingProxyType({("mark", None): lambda raw: Said(str(raw["n"]))}), markers=(b'"mark"', b"other")
+)
 """Reads ``{"type": "mark"}``; everything else needs no reading."""
 
 ODD = [b"\x85", b"\r", b"\x0b", b"\x0c", b"\xe2\x80\xa8", b"\xc2\x85", b"\x1c", b"\0", b"\xff", b"", b" ", b"{", b'"mark"', b"null", b"[]"]  # fmt: skip
@@ -57,7 +60,7 @@ def test_any_bytes_in_any_pieces_read_as_whole_lines_would(data: bytes, cuts: li
     follower = Follower(path, MARKED)
     found: list[Event] = []
     places = sorted({min(cut, len(data)) for cut in cuts} | {0, len(data)})
-    for start, end in zip(places, places[1:], strict=False):
+    for start, end in itertools.pairwise(places):
         with path.open("ab") as file:
             file.write(data[start:end])
         found += follower.advance()

@@ -74,7 +74,7 @@ def test_a_supervisor_that_dies_during_the_grace_cuts_it_short(tmp_path: Path, m
 
 
 def test_a_polite_end_lets_the_agent_say_goodbye(tmp_path: Path) -> None:
-    polite = "signal.signal(signal.SIGTERM, lambda *_: (print('bye', flush=True), sys.exit(7)))\n" + READY
+    polite = "signal.signal(signal.SIGTERM, lambda *_: (os.write(1, b'bye'), sys.exit(7)))\n" + READY
     with ward(tmp_path, fakes.program(tmp_path / "polite.py", polite), grace=30) as child:
         child.release()
         output(child, b"ready")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import json
-import os
 import random
 import resource
 import signal
@@ -22,8 +21,8 @@ from tests.support.boxes import (
     Hands,
     claimed,
     ended,
-    every_step,
     events,
+    every_step,
     fork,
     killed_at_random,
     make_context,
@@ -93,7 +92,7 @@ def test_twenty_processes_append_twenty_whole_lines(context):
 def test_an_entry_is_whole_or_absent_at_each_step_of_an_append(context):
     """T157: C07: wherever an append dies, the next one finds or makes a whole ledger and no entry before it is lost."""
     context.journal.append("run.started", "first", {})
-    for step in every_step(lambda: context.journal.append("run.finished", "second", {}, anchor=True)):
+    for step in every_step(lambda: context.journal.append("run.finished", "second", {})):
         before = context.journal.lines()
         context.journal.append("run.stopped", f"after {step}", {})
         assert check(context)[: len(before)] == before
@@ -174,10 +173,15 @@ def test_a_full_file_system_leaves_a_whole_ledger(context):
     try:
         context.store.prepare()
         written = 0
-        with pytest.raises(HostError) as caught:
-            for _ in range(1000):
+
+        def flood():
+            nonlocal written
+            while written < 1000:
                 context.journal.append("run.finished", f"run {written}", {"task": "x" * 1500})
                 written += 1
+
+        with pytest.raises(HostError) as caught:
+            flood()
         assert isinstance(caught.value.__cause__, OSError)
         assert caught.value.__cause__.errno == errno.ENOSPC
         # The line can be there although its picture could not be drawn; it is never there in part.
@@ -210,8 +214,8 @@ def test_the_users_state_folder_follows_the_rules(environ, expected):
 
 @pytest.mark.parametrize("home", ["file", "absent"])
 def test_a_home_that_cannot_be_written_costs_only_that_witness(context, tmp_path, home):
-    (tmp_path / "home").write_text("no folder")
-    place = tmp_path / "home" if home == "file" else None
+    (tmp_path / "no-folder").write_text("no folder")
+    place = tmp_path / "no-folder" if home == "file" else None
     journal = Journal(context.layout, context.repo, context.clock, place)
     journal.append("run.finished", "one", {}, anchor=True)
     journal.append("run.finished", "two", {}, anchor=True)
@@ -354,10 +358,10 @@ def test_a_dashboard_cell_holds_a_hostile_task(tmp_path):
     context.journal.append("run.started", made.meta.run_name, plan.facts(made.meta, made.state))
     row = next(line for line in context.layout.dashboard.read_text("utf-8").splitlines() if Status.ACTIVE in line)
     assert "<script" not in row
-    assert "](http" not in row
+    assert "[x](" not in row
     assert events(context) == ["run.started"]
 
 
 def test_the_ledger_is_private(context):
     context.journal.append("run.started", "x", {})
-    assert os.stat(context.layout.ledger).st_mode & 0o777 == 0o600
+    assert context.layout.ledger.stat().st_mode & 0o777 == 0o600

@@ -336,7 +336,9 @@ def test_meta_written_by_a_later_release_loads_without_what_is_new() -> None:
 # --- errors, paths, instants ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("kind", "code"), [(OperatorError, 2), (AgentError, 3), (HostError, 4), (Tampered, 5), (IllegalStep, 4)])
+@pytest.mark.parametrize(
+    ("kind", "code"), [(OperatorError, 2), (AgentError, 3), (HostError, 4), (Tampered, 5), (IllegalStep, 4)]
+)
 def test_an_error_knows_whose_fault_it_is(kind: type[BoxError], code: int) -> None:
     error = kind("It is so.", "Type: this")
     assert (error.code, error.message, error.hint, str(error)) == (code, "It is so.", "Type: this", "It is so.")
@@ -344,7 +346,13 @@ def test_an_error_knows_whose_fault_it_is(kind: type[BoxError], code: int) -> No
 
 
 def test_failures_of_the_machine_and_of_the_agent_are_told_apart() -> None:
-    agents_own = {FailureKind.OOM, FailureKind.TIMEOUT, FailureKind.TOOL_ERROR, FailureKind.AGENT_ABORT, FailureKind.AIRLOCK_BREACH}
+    agents_own = {
+        FailureKind.OOM,
+        FailureKind.TIMEOUT,
+        FailureKind.TOOL_ERROR,
+        FailureKind.AGENT_ABORT,
+        FailureKind.AIRLOCK_BREACH,
+    }
     assert not agents_own & HOST_FAILURES
     assert {FailureKind.ENOSPC, FailureKind.REBOOT, FailureKind.SPAWN} <= HOST_FAILURES
 
@@ -367,18 +375,22 @@ def test_every_file_lies_where_the_design_says() -> None:
     }  # fmt: skip
     assert box.name == "26-03-01_0915__x__0be1"
     inside = (
-        box.meta, box.state, box.report, box.plan, box.stream, box.stderr, box.launch, box.spool, box.outbox, box.owner_lock, box.state_lock,
+        box.meta, box.state, box.report, box.plan, box.stream, box.stderr, box.launch, box.spool, box.outbox, box.owner_lock, box.state_lock, box.reserve,
     )  # fmt: skip
     assert [str(path.relative_to(box.path)) for path in inside] == [
         "meta.yaml", "state.json", "report.md", "plan.md", "raw/stream.jsonl", "raw/stderr.log", "raw/launch.json", "private/spool",
-        "outbox", "private/owner.lock", "private/state.lock",
+        "outbox", "private/owner.lock", "private/state.lock", "private/reserve",
     ]  # fmt: skip
     assert {"meta.yaml", "report.md", "raw/stream.jsonl"} <= set(EVIDENCE)
 
 
 @pytest.mark.parametrize(
     ("seconds", "text"),
-    [(0, "1970-01-01T00:00:00.000Z"), (1_763_821_800, "2025-11-22T14:30:00.000Z"), (1_763_821_800.1239, "2025-11-22T14:30:00.123Z")],
+    [
+        (0, "1970-01-01T00:00:00.000Z"),
+        (1_763_821_800, "2025-11-22T14:30:00.000Z"),
+        (1_763_821_800.1239, "2025-11-22T14:30:00.123Z"),
+    ],
 )
 def test_an_instant_is_written_in_utc_with_milliseconds(seconds: float, text: str) -> None:
     assert iso(seconds) == text

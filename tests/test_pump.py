@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import shutil
 import signal
 import subprocess
+import sys
 import time
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.support import fakes, world
 from tests.support.fakes import INIT, call, do, history, result, say
 from tests.support.world import eventually, runs_now, state_of, status_is, stream_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 SUPERVISOR_RSS = 150 * 1024 * 1024
 """Bytes of memory that a supervisor may use whatever its agent prints."""
@@ -28,9 +30,11 @@ def peak_memory(argv: list[str], repo: Path) -> tuple[int, int]:
         "import resource, subprocess, sys; code = subprocess.call(sys.argv[1:], stdout=subprocess.DEVNULL, "
         "stderr=subprocess.DEVNULL); print(code, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"
     )
-    done = subprocess.run(["python3", "-c", source, *world.AGENT, *argv], cwd=repo, capture_output=True, timeout=110)
+    done = subprocess.run(
+        [sys.executable, "-c", source, *world.AGENT, *argv], cwd=repo, capture_output=True, timeout=110
+    )
     code, kilobytes = map(int, done.stdout.split())
-    return code, kilobytes * resource.getpagesize() // 4
+    return code, kilobytes * 1024
 
 
 class TestEvidence:
@@ -87,9 +91,7 @@ class TestEvidence:
             "out = sys.stdout.buffer\nfor _ in range(100): out.write(b'x' * 1048576)\n"
             f"out.write(b'\\n' + {json.dumps(result())!r}.encode() + b'\\n')"
         )
-        words = history(tmp_path / "h")
         code, peak = peak_memory(["scout", "x", "--engine", "command", "--", *fakes.program(tmp_path / "a.py", source)], repo)  # fmt: skip
-        assert words
         assert code == 0
         assert (repo / ".agents/latest/raw/stream.jsonl").stat().st_size > 100 * 1024 * 1024
         assert peak < SUPERVISOR_RSS
@@ -97,7 +99,7 @@ class TestEvidence:
     @pytest.mark.slow
     def test_a_flood_costs_no_memory(self, repo, tmp_path) -> None:
         """P14: 300 MB of short lines."""
-        source = "line = b'{\"type\":\"noise\"}\\n' * 65536\nfor _ in range(269): sys.stdout.buffer.write(line)"
+        source = 'line = b\'{"type":"noise"}\\n\' * 65536\nfor _ in range(269): sys.stdout.buffer.write(line)'
         code, peak = peak_memory(["scout", "x", "--engine", "command", "--", *fakes.program(tmp_path / "a.py", source)], repo)  # fmt: skip
         size = (repo / ".agents/latest/raw/stream.jsonl").stat().st_size
         shutil.rmtree(repo / ".agents")
@@ -109,7 +111,9 @@ class TestEvidence:
 class TestEnds:
     def test_a_grandchild_that_holds_the_output_is_not_waited_for(self, agent, repo, tmp_path, mark) -> None:
         """P07: the agent's end is the end, whoever keeps its pipe."""
-        source = "subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(300)', sys.argv[1]])\nprint('answer')"
+        source = (
+            "subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(300)', sys.argv[1]])\nprint('answer')"
+        )
         done = agent("scout", "x", *fakes.command(tmp_path / "a.py", source, mark), timeout=60)
         assert (done.returncode, done.stdout.strip()) == (0, "answer")
         assert world.tree_of(mark) == []
@@ -195,30 +199,113 @@ class TestSilence:
         words = [json.dumps(step) for step in steps]
         source = f"""
 for line in {words!r}: print(line, flush=True)
-end = time.monotonic() + 4.5
-while time.monotonic() < end: {'pass' if works else 'time.sleep(0.2)'}
+end = time.monotonic() + 7
+while time.monotonic() < end: {"pass" if works else "time.sleep(7)"}
 print({json.dumps(result())!r}, flush=True)
 """
         plugin = fakes.program(tmp_path / "a.py", source)
-        path = world_engine(tmp_path, plugin)
-        agent("scout", "x", "--engine", "told", "--stall-after", "2s", env={"PYTHONPATH": str(path)}, **OPEN)
+        path = fakes.engine(tmp_path, plugin)
+        agent(
+            "scout",
+            "x",
+            "--engine",
+            "told",
+            "--stall-after",
+            "3s",
+            env={"PYTHONPATH": str(path)},
+            launch=world.OPEN_AGENT,
+        )
         assert state_of(repo)["status"] == status
 
 
-def world_engine(folder: Path, argv: list[str], output: str = "pipe") -> Path:
-    """A package with the engine ``told`` that runs *argv* and speaks the dialect of stream-json."""
-    package = folder / "plugin"
-    info = package / "told-1.0.dist-info"
-    info.mkdir(parents=True)
-    info.joinpath("METADATA").write_text("Metadata-Version: 2.1\nName: told\nVersion: 1.0\n")
-    info.joinpath("entry_points.txt").write_text("[agent_box.engines]\ntold = told:Told\n")
-    package.joinpath("told.py").write_text(
-        "from agents.engines.base import BASE_ENV, Command\nfrom agents.engines.stream_json import STREAM_JSON\n"
-        f"class Told:\n    name, output, confined, dialect = 'told', {output!r}, False, STREAM_JSON\n"
-        "    tools, version_argv = {}, ()\n    def command(self, brief):\n"
-        f"        return Command(argv={tuple(argv)!r}, pass_env=BASE_ENV)\n"
-    )
-    return package
+class TestInterrupts:
+    @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+    def test_a_signal_to_the_supervisor_stops_the_run(self, number, background, repo, tmp_path, mark) -> None:
+        """T138: child dead, commands gone, STOPPED; C25."""
+        run = background("scout", "x", *fakes.command(tmp_path / "a.py", fakes.EVIL_TREE + "\ntime.sleep(300)", mark), env={"AGENT_BOX_GRACE": "200ms"})  # fmt: skip
+        eventually(lambda: runs_now(repo)() and len(world.tree_of(mark)) >= fakes.EVIL_COUNT + 3)
+        assert world.published(repo)
+        run.send_signal(number)
+        assert run.wait(60) == 2
+        assert (state_of(repo)["status"], state_of(repo)["failure"]) == ("STOPPED", None)
+        assert (world.tree_of(mark), world.published(repo)) == ([], [])
+
+    def test_the_second_one_means_now(self, background, repo, tmp_path, mark) -> None:
+        """C23: the first asks politely and waits for the grace, the second does not wait."""
+        deaf = "signal.signal(signal.SIGTERM, signal.SIG_IGN); print('ready', flush=True); time.sleep(300)"
+        run = background("scout", "x", *fakes.command(tmp_path / "a.py", deaf, mark), env={"AGENT_BOX_GRACE": "300s"})
+        eventually(lambda: runs_now(repo)() and stream_of(repo))
+        run.send_signal(signal.SIGINT)
+        time.sleep(0.5)
+        assert run.poll() is None, "it waits for the grace"
+        run.send_signal(signal.SIGINT)
+        assert run.wait(60) == 2
+        assert (state_of(repo)["status"], world.tree_of(mark)) == ("STOPPED", [])
+
+    def test_one_that_comes_before_the_agent_runs_keeps_it_from_running(self, background, repo, tmp_path, mark) -> None:
+        """C23: whenever it comes, either nothing was claimed or the run says that it was stopped."""
+        ran = tmp_path / "ran"
+        words = fakes.command(tmp_path / "a.py", f"open({str(ran)!r}, 'w'); time.sleep(300)", mark)
+        run = background("scout", "x", *words)
+        eventually(lambda: world.boxes(repo))
+        run.send_signal(signal.SIGTERM)
+        assert run.wait(60) == 2
+        assert state_of(repo, world.boxes(repo)[0])["status"] == "STOPPED"
+        assert world.tree_of(mark) == []
 
 
-OPEN: dict[str, Any] = {}
+@pytest.fixture
+def small_disk(tmp_path):
+    """A disk of 24 MB."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can mount")
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=24m", "tmpfs", str(disk)], capture_output=True)
+    if done.returncode:
+        pytest.skip("mounting is not allowed here")
+    yield disk
+    subprocess.run(["umount", "--lazy", str(disk)], check=True)
+
+
+class TestFullDisk:
+    def test_an_agent_whose_words_fill_the_disk(self, agent, small_disk, tmp_path, mark) -> None:
+        """C17: it is ended, the run says why, and the ledger is whole; C16."""
+        repo = world.make_repo(small_disk / "repo")
+        words = fakes.command(tmp_path / "a.py", "while True: sys.stdout.write('x' * 65536)", mark)
+        done = agent("scout", "x", *words, cwd=repo)
+        state = state_of(repo)
+        assert (done.returncode, state["status"], state["failure"]["kind"]) == (4, "CRASHED", "enospc")
+        assert "Traceback" not in done.stderr
+        assert "No space left" in done.stderr
+        assert (world.tree_of(mark), world.published(repo)) == ([], [])
+        assert agent("verify", cwd=repo).returncode == 0
+
+    def test_an_agent_that_fills_the_disk_with_its_files(self, agent, small_disk, tmp_path, mark) -> None:
+        """C17: the heartbeat cannot be written, so the agent is ended; what was reserved holds the end of the run."""
+        repo = world.make_repo(small_disk / "repo")
+        source = f"""
+print("filling", flush=True)
+with open({str(small_disk / "fill")!r}, "wb", buffering=0) as file:
+    try:
+        while True: file.write(b"x" * 4096)
+    except OSError:
+        pass
+while True:
+    print("still here", flush=True)
+    time.sleep(0.2)
+"""
+        done = agent("scout", "x", *fakes.command(tmp_path / "a.py", source, mark), cwd=repo)
+        state = state_of(repo)
+        assert (done.returncode, state["status"], state["failure"]["kind"]) == (4, "CRASHED", "enospc")
+        assert "Traceback" not in done.stderr
+        assert world.tree_of(mark) == []
+
+    def test_no_run_is_started_where_its_end_could_not_be_written(self, agent, small_disk, tmp_path) -> None:
+        """C16: refused with a hint, and nothing is claimed."""
+        repo = world.make_repo(small_disk / "repo")
+        (small_disk / "fill").write_bytes(b"x" * 12 * 1024 * 1024)
+        done = agent("scout", "x", *history(tmp_path / "h", result()), cwd=repo)
+        assert done.returncode == 4
+        assert "agent gc" in done.stderr
+        assert world.boxes(repo) == []

@@ -43,7 +43,7 @@ class Hollow:
         for name in _OPTIONS:
             if name in brief.options:
                 argv += [f"--{name.replace('_', '-')}", brief.options[name]]
-        env = {"PYTHONPATH": str(brief.home), "PYTHONUTF8": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+        env = {"PYTHONPATH": str(brief.home), "PYTHONUTF8": "1"}
         return Command(
             argv=tuple(argv), env=env, pass_env=(*BASE_ENV, "OLLAMA_*"), stdin=meta.task.encode("utf-8", "replace")
         )

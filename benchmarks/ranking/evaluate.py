@@ -1,8 +1,10 @@
 """Measure the ranking on bug-fix commits: message in, touched source files out, index and history of the parent commit.
 
     python benchmarks/ranking/evaluate.py FOLDER [--split held_out] [--no-history] [--json]
+    python benchmarks/ranking/evaluate.py --library
 
-FOLDER holds a clone of ``owner/name`` as ``owner+name``. Both rankings see the same source files; the plain one is BM25
+FOLDER holds a clone of ``owner/name`` as ``owner+name``; ``--library`` asks questions.json about this Python's standard
+library instead (see docs/ranking.md). Both rankings see the same source files; the plain one is BM25
 (k1 1.2, b 0.75) over whole files.
 """
 
@@ -12,7 +14,9 @@ import argparse
 import json
 import math
 import re
+import shutil
 import sys
+import sysconfig
 import tempfile
 from collections import Counter, defaultdict
 from dataclasses import replace
@@ -20,18 +24,23 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+from typing import TYPE_CHECKING
+
 from collect import clone_of, sources_of
 
 from hollow.documents import decoded, is_text
 from hollow.gitread import git
 from hollow.kinds import Kind, kind
-from hollow.ranking import Weights
 from hollow.survey import TUNED, survey
 from hollow.tracked import contents, snapshot
 
+if TYPE_CHECKING:
+    from hollow.ranking import Weights
+
 CUTS = (1, 3, 5, 10)
 TRAILER = re.compile(
-    r"^(?:[A-Z][\w-]+-by|Cc|Change-Id|Closes|Fixes|Refs?|Resolves|PiperOrigin-RevId)\b.*$", re.MULTILINE | re.IGNORECASE
+    r"^(?:[A-Z][\w-]+-by|Cc|Change-Id|PiperOrigin-RevId): .*$|^(?:Closes|Fixes|Fix|Refs?|Resolves):? +#\d+.*$",
+    re.MULTILINE,
 )
 ISSUE = re.compile(r"\(?(?:GH-|#)\d+\)?|https?://\S+")
 
@@ -103,21 +112,43 @@ def measure(folder: Path, rows: list[dict], indexes: Path, weights: Weights) -> 
     return found
 
 
+def library(scratch: Path) -> dict[str, list[int]]:
+    """Return the ranks of both methods for the questions about the standard library, copied into a repository."""
+    lib, repo = Path(sysconfig.get_path("stdlib")), scratch / "lib"
+    skipped = shutil.ignore_patterns("__pycache__", "site-packages", "dist-packages", "*.so", "config-*")
+    shutil.copytree(lib, repo, ignore=skipped, symlinks=True)
+    for words in (["init", "-q"], ["add", "-A"]):
+        git(repo, *words)
+    tree = git(repo, "write-tree").decode("ascii").strip()
+    plain, ranks = Plain(), {"plain": [], "survey": []}
+    for text, gold in json.loads((Path(__file__).parent / "questions.json").read_text("utf-8")):
+        ranked = [hit.path for hit in survey(repo, scratch / "index", text, most=200).hits]
+        ranks["survey"].append(first_of([path for path in ranked if kind(path) is Kind.SOURCE], gold))
+        ranks["plain"].append(first_of(plain.rank(repo, tree, text), gold))
+    return ranks
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folder", type=Path)
+    parser.add_argument("folder", type=Path, nargs="?")
+    parser.add_argument("--library", action="store_true", help="questions about the standard library")
+    parser.add_argument("--dataset", type=Path, default=Path(__file__).parent / "dataset.json")
     parser.add_argument("--split", choices=("tuning", "held_out"))
     parser.add_argument("--no-history", action="store_true", help="as in a clone without a past")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    rows = json.loads((Path(__file__).parent / "dataset.json").read_text("utf-8"))
+    rows = json.loads(options.dataset.read_text("utf-8"))
     weights = replace(TUNED, history=0.0, churn=0.0) if options.no_history else TUNED
     results = {}
     with tempfile.TemporaryDirectory() as indexes:
+        if options.library:
+            for method, ranks in library(Path(indexes)).items():
+                results[f"library {method}"] = {"commits": len(ranks), **accuracies(ranks)}
+            rows, options.split = [], "none"
         for split in [options.split] if options.split else ["tuning", "held_out"]:
             chosen = [row for row in rows if row["split"] == split]
             found = measure(options.folder, chosen, Path(indexes), weights)
-            for method in ("plain", "survey"):
+            for method in ("plain", "survey") if found else ():
                 ranks = [rank for one in found.values() for rank in one[method]]
                 results[f"{split} {method}"] = {"commits": len(ranks), **accuracies(ranks)}
     if options.json:

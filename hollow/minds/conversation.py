@@ -105,6 +105,7 @@ class _Draft:
 
     @property
     def tokens(self) -> int:
+        """Tokens that all messages take, by the meter's estimate."""
         return self._meter.tokens(self._sizes, self._extra)
 
     @property

@@ -81,7 +81,7 @@ def planned(
     ask = Ask(run_type=run_type, task=task, argv=argv)
     mind = "reflex" if engine == "hollow" else None
     return plan.plan_run(
-        ask, scene(context, short_id.ljust(32, "0"), mind), context.config, registry.engine(engine), short_id
+        ask, scene(context, short_id.ljust(32, "0")[:64], mind), context.config, registry.engine(engine), short_id
     )
 
 
@@ -213,9 +213,9 @@ def killed_at(step: int, action: Callable[[], object]) -> bool:
     return code != 0
 
 
-def every_step(action: Callable[[], object]) -> Iterator[int]:
-    """Yield after every death of *action*, one system call later each time, until it comes through alive."""
-    for step in itertools.count():
+def every_step(action: Callable[[], object], stride: int = 1) -> Iterator[int]:
+    """Yield after every death of *action*, *stride* system calls later each time, until it comes through alive."""
+    for step in itertools.count(0, stride):
         alive = not killed_at(step, action)
         yield step
         if alive:

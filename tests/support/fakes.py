@@ -78,3 +78,25 @@ os.wait()
 """
 EVIL_COUNT = 4
 """Processes that EVIL_TREE leaves behind, itself aside."""
+
+
+def engine(folder: Path, argv: list[str], output: str = "pipe") -> Path:
+    """A package of somebody else with the engine ``told``, which runs *argv*; returns the folder to put on the path."""
+    package = folder / "plugin"
+    info = package / "told-1.0.dist-info"
+    info.mkdir(parents=True)
+    info.joinpath("METADATA").write_text("Metadata-Version: 2.1\nName: told\nVersion: 1.0\n")
+    info.joinpath("entry_points.txt").write_text("[agent_box.engines]\ntold = told:Told\n")
+    package.joinpath("told.py").write_text(
+        f"""
+from agents.engines.base import BASE_ENV, Command
+from agents.engines.stream_json import STREAM_JSON
+
+class Told:
+    name, output, confined, dialect, tools, version_argv = "told", {output!r}, False, STREAM_JSON, {{}}, ()
+
+    def command(self, brief):
+        return Command(argv={tuple(argv)!r}, pass_env=BASE_ENV)
+"""
+    )
+    return package

@@ -57,5 +57,7 @@ def output(child: procs.Child, until: bytes, deadline: float = 30.0) -> bytes:
         assert time.monotonic() < end, f"never printed {until!r}: {data!r}"
         select.select([child.stdout], [], [], 0.1)
         with contextlib.suppress(BlockingIOError):
-            data += os.read(child.stdout, 65536)
+            piece = os.read(child.stdout, 65536)
+            assert piece, f"it ended and never printed {until!r}: {data!r}"
+            data += piece
     return data

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 PROJECT = Path(__file__).resolve().parents[2]
 AGENT = (sys.executable, "-IS", str(PROJECT / "agents" / "__main__.py"))
 """The command line as the launcher starts it."""
+OPEN_AGENT = (sys.executable, "-P", str(PROJECT / "agents" / "__main__.py"))
+"""The command line with PYTHONPATH honoured, as where packages of others are installed beside it."""
 IDENTITY = {
     "GIT_AUTHOR_NAME": "Ada",
     "GIT_AUTHOR_EMAIL": "ada@example.org",
