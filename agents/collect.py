@@ -45,6 +45,6 @@ def remove(context: Context, name: str) -> None:
             (context.layout.pointers / pointer).unlink(missing_ok=True)
     with files.reported(f"remove the box {name}"):
         # Renamed first: half a box is never seen under a run's name.
-        grave = context.layout.runs / f".new-gone-{name}"
+        grave = context.layout.staging / f"gone-{name}"
         context.store.box(name).path.rename(grave)
         files.remove_tree(grave)

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from agents.git import Fingerprint
     from agents.interrupts import Interrupts
 
+_TOKENS: Final = 3
 RESUMABLE: Final = frozenset({Status.CRASHED, Status.STALLED, Status.STOPPED})
 
 
@@ -157,12 +158,13 @@ def _mind(context: Context, engine: Engine) -> tuple[str | None, str | None]:
 
 def _claim(context: Context, ask: Ask, engine: Engine, first: RunPlan) -> tuple[RunPlan, Lock]:
     """Give the run an id of its own and build its box; another start may have taken the first choice."""
-    scene = _scene_of(context, first)
-    for short_id in naming.short_ids(scene.token):
-        made = plan.plan_run(ask, scene, context.config, engine, short_id)
-        if context.store.reserve(short_id, made.meta.run_name):
-            return made, context.store.claim(made.meta, made.state, {})
-    raise HostError("No free run id was found.", "Type: ./agent gc")
+    # A token gives a handful of ids, the last of them long: a second one is never needed but by a broken chance.
+    for scene in (_scene_of(context, first) for _ in range(_TOKENS)):
+        for short_id in naming.short_ids(scene.token):
+            made = plan.plan_run(ask, scene, context.config, engine, short_id)
+            if context.store.reserve(short_id, made.meta.run_name):
+                return made, context.store.claim(made.meta, made.state, {})
+    raise HostError("No free run id was found.", "Type: ./agent doctor")
 
 
 def _scene_of(context: Context, made: RunPlan) -> Scene:

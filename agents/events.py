@@ -96,18 +96,26 @@ class Dialect:
     """(type, subtype) to reader; a subtype of None stands for any."""
     markers: tuple[bytes, ...]
     """A line without any of these needs no decoding to know how the run stands; it is counted."""
+    plain: bool = False
+    """Whether a line that is no event is the program's answer in text, and its exit code the result."""
 
 
-PLAIN: Final = Dialect(readers=MappingProxyType({}), markers=())
-"""The dialect of a program that prints text."""
+PLAIN: Final = Dialect(readers=MappingProxyType({}), markers=(), plain=True)
+"""The dialect of a program that prints nothing but text."""
 
 
 def decode(line: bytes, dialect: Dialect) -> Event:
     """The event of one *line* (without its newline) in *dialect*; never raises, whatever the bytes are (T135)."""
-    if not dialect.readers:
-        return Output(line.decode("utf-8", "replace"))
     if len(line) > PARSE_LIMIT:
         return Garbage(line[:_HEAD], f"line of {len(line)} bytes")
+    if not dialect.readers or (dialect.plain and not line.lstrip().startswith(b"{")):
+        return Output(line.decode("utf-8", "replace"))
+    event = _event(line, dialect)
+    misread = dialect.plain and isinstance(event, Garbage)
+    return Output(line.decode("utf-8", "replace")) if misread else event
+
+
+def _event(line: bytes, dialect: Dialect) -> Event:
     try:
         # A bad byte costs a character, not the event (P16); and nothing but UTF-8 is guessed from how a line begins.
         raw = json.loads(line.decode("utf-8-sig", "replace"))

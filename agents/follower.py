@@ -89,7 +89,10 @@ class Follower:
         size = os.fstat(self._file).st_size
         start = max(0, size - TAIL)
         text = os.pread(self._file, TAIL, start).decode("utf-8", "replace")
-        return text if start == 0 else f"… ({start} bytes before this: raw/stream.jsonl)\n{text.partition(chr(10))[2]}"
+        if start == 0:
+            return text
+        # From the first whole line on, if there is one at all.
+        return f"… ({start} bytes before this: raw/stream.jsonl)\n{text.partition(chr(10))[2] or text}"
 
     def close(self) -> None:
         """Close the file."""

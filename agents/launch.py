@@ -42,7 +42,7 @@ def agent_environment(context: Context, made: RunPlan, box: Box) -> dict[str, st
     except OSError:
         env_test = ""
     fixed = {
-        procs.RUN_MARK: made.meta.run_name,
+        procs.RUN_MARK: procs.mark(box.path),
         "RUN_DIR": str(box.outbox),
         "AGENT_BOX_RUN_DIR": str(box.outbox),
         **made.command.env,
@@ -82,7 +82,7 @@ def _drive(
         ending = Pump(child, stream, stderr, follower, made.limits, context.clock, listener).run(interrupts)
         if isinstance(stream, SpoolRecorder) and stream.tampered:
             ending.notes.append("the agent shortened its own output file while it was read")
-        return ending, "" if engine.dialect.readers else follower.tail()
+        return ending, follower.tail() if engine.dialect.plain else ""
 
 
 @contextlib.contextmanager

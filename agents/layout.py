@@ -139,6 +139,11 @@ class Layout:
         return self.data / IDS
 
     @property
+    def staging(self) -> Path:
+        """What is being made or removed: looked through by every sweep, so it lies apart from the boxes."""
+        return self.data / "staging"
+
+    @property
     def pointers(self) -> Path:
         """``last-fail`` and its like."""
         return self.data / POINTERS

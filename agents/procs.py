@@ -28,6 +28,11 @@ PIPE_SIZE: Final = 1024 * 1024
 _F_SETPIPE_SZ: Final = 1031
 
 
+def mark(box: Path) -> str:
+    """What :data:`RUN_MARK` says in the processes of the run with this *box*: unlike a name it is the only one."""
+    return str(box.resolve())
+
+
 def boot_id() -> str:
     """Identity of this boot: a pid of another one means nothing."""
     try:
@@ -226,7 +231,7 @@ def _pipe() -> tuple[int, int]:
     return read, write
 
 
-def end_remains(run_name: str, processes: Sequence[tuple[int | None, int | None]], wait: float = 3.0) -> int:
+def end_remains(mark: str, processes: Sequence[tuple[int | None, int | None]], wait: float = 3.0) -> int:
     """End what a dead supervisor left of a run; returns how many processes were killed.
 
     *processes* are (pid, start) of guard and agent. The guard ends the tree by itself as soon as its lifeline is gone,
@@ -240,21 +245,21 @@ def end_remains(run_name: str, processes: Sequence[tuple[int | None, int | None]
     for pid, start in processes:
         if pid is not None and is_alive(pid, start):
             victims |= {pid, *guard.descendants(pid)}
-    victims |= set(marked(run_name))
+    victims |= set(marked(mark))
     guard.signal_all(sorted(victims), signal.SIGSTOP)
-    guard.signal_all(sorted(victims | set(marked(run_name))), signal.SIGKILL)
+    guard.signal_all(sorted(victims | set(marked(mark))), signal.SIGKILL)
     return len(victims)
 
 
-def marked(run_name: str) -> list[int]:
-    """Pids of this user's processes whose environment carries the mark of *run_name*."""
+def marked(mark: str) -> list[int]:
+    """Pids of this user's processes whose environment carries the mark *mark*."""
     import psutil
 
     found = []
     for process in psutil.process_iter():
         # Another user's process may not be read, and one may end while it is looked at.
         with contextlib.suppress(psutil.Error, OSError):
-            if process.environ().get(RUN_MARK) == run_name and process.pid != os.getpid():
+            if process.environ().get(RUN_MARK) == mark and process.pid != os.getpid():
                 found.append(process.pid)
     return found
 

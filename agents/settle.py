@@ -8,7 +8,6 @@ import hashlib
 from typing import TYPE_CHECKING, Any, Final
 
 from agents import facts, files, plan, redact
-from agents.events import PLAIN
 from agents.layout import EVIDENCE, LATEST
 from agents.model import Actor, Failure, FailureKind, Phase, Status, step
 from agents.times import iso
@@ -54,7 +53,7 @@ def decide(ending: Ending, dialect: Dialect, breach: tuple[str, ...] = ()) -> tu
         return Status.CRASHED, ending.cause, ending.message
     if ending.stopped:
         return Status.STOPPED, None, "You stopped it."
-    if dialect is PLAIN:
+    if dialect.plain and ending.progress.result is None:
         return _by_exit_code(ending, "The program")
     return _by_result(ending)
 
@@ -95,7 +94,7 @@ def write_report(box: Box, meta: RunMeta, ending: Ending, answer: str) -> None:
     *answer* is what a program without a result event printed. What the agent left in its outbox counts only where the
     stream has nothing.
     """
-    text = ending.progress.result.text if ending.progress.result else answer
+    text = (ending.progress.result.text if ending.progress.result else "") or answer
     if not text.strip():
         # The agent could have put a link in the place of the folder itself.
         left = None if box.outbox.is_symlink() else files.read_capped(box.outbox / "report.md", REPORT_LIMIT)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from agents import files, naming
 from agents.errors import HostError, OperatorError, Tampered
-from agents.layout import LATEST, RUNS, STAGING, Layout
+from agents.layout import LATEST, RUNS, Layout
 from agents.model import RunMeta, RunState
 
 if TYPE_CHECKING:
@@ -33,7 +33,15 @@ class Store:
         """Make the folders that every command needs; raises HostError where it may not."""
         with files.reported("write to .agents"):
             here = self.layout
-            for folder in (here.data, here.runs, here.active, here.ids, here.pointers, here.ledger_lock.parent):
+            for folder in (
+                here.data,
+                here.runs,
+                here.active,
+                here.ids,
+                here.staging,
+                here.pointers,
+                here.ledger_lock.parent,
+            ):
                 files.make_folder(folder)
 
     def reserve(self, short_id: str, name: str) -> bool:
@@ -48,7 +56,7 @@ class Store:
         comes first, so that no ACTIVE run is ever without one. *extra* are further files, relative to the box.
         """
         name = meta.run_name
-        staging = self.layout.runs / f"{STAGING}{secrets.token_hex(8)}"
+        staging = self.layout.staging / secrets.token_hex(8)
         with files.reported("make a box"):
             try:
                 lock = _build(self.layout, staging, meta, state, extra)

@@ -11,7 +11,7 @@ from agents.engines import registry
 from agents.errors import BoxError
 from agents.events import PLAIN, reduce
 from agents.follower import Follower
-from agents.layout import OWNER_LOCK, STAGING
+from agents.layout import OWNER_LOCK
 from agents.model import Actor, Failure, FailureKind, Phase, Status, step
 from agents.pump import Ending
 from agents.watchdog import Facts, Verdict
@@ -68,6 +68,14 @@ def _tend(context: Context, short_id: str, name: str) -> bool:
         return _recover(context, name, state, verdict)
 
 
+def _mark(context: Context, name: str) -> str:
+    return procs.mark(context.store.box(name).path)
+
+
+def _processes(state: RunState) -> list[tuple[int | None, int | None]]:
+    return [(state.guard_pid, state.guard_start), (state.pid, state.pid_start)]
+
+
 def facts(context: Context, name: str, state: RunState, *, owned: bool = False) -> Facts:
     """What the machine knows about the run *name*; *owned* says that the caller itself holds its owner lock."""
     return Facts(
@@ -93,7 +101,7 @@ def _stall(context: Context, name: str, state: RunState) -> bool:
     if context.config.on_stall == "mark":
         return False
     meta = context.store.meta(name)
-    procs.end_remains(name, [(state.guard_pid, state.guard_start), (state.pid, state.pid_start)], wait=0)
+    procs.end_remains(_mark(context, name), _processes(state), wait=0)
     failure = Failure(
         kind=FailureKind.STALLED,
         message=f"It said nothing for {context.config.stall_after:g} s.",
@@ -119,7 +127,7 @@ def _recover(context: Context, name: str, state: RunState, verdict: Verdict) -> 
         _catch_up(context, meta, state)
         return False
     if verdict is not Verdict.REBOOTED:
-        procs.end_remains(name, [(state.guard_pid, state.guard_start), (state.pid, state.pid_start)])
+        procs.end_remains(_mark(context, name), _processes(state))
     box = context.store.box(name)
     box.reserve.unlink(missing_ok=True)
     ending, answer, dialect = reread(context, meta, state)
@@ -152,7 +160,7 @@ def reread(context: Context, meta: RunMeta, state: RunState) -> tuple[Ending, st
         for event in follower.finish():
             ending.progress = reduce(ending.progress, event)
         ending.lines = follower.lines
-        return ending, "" if dialect.readers else follower.tail(), dialect
+        return ending, follower.tail() if dialect.plain else "", dialect
     finally:
         follower.close()
 
@@ -181,9 +189,8 @@ def _catch_up(context: Context, meta: RunMeta, state: RunState) -> None:
 def _collect(context: Context) -> None:
     """Remove the commands of runs that are over, and staging folders that dead starts left."""
     publish.collect(context.layout, context.store.active())
-    for folder in (context.layout.runs, context.layout.data):
-        for path in folder.glob(f"{STAGING}*"):
-            # One that cannot be removed must not keep the others.
-            with contextlib.suppress(OSError):
-                if time.time() - path.stat().st_mtime > STALE and not files.is_locked(path / OWNER_LOCK):
-                    files.remove_tree(path)
+    for path in context.layout.staging.glob("*"):
+        # One that cannot be removed must not keep the others.
+        with contextlib.suppress(OSError):
+            if time.time() - path.stat().st_mtime > STALE and not files.is_locked(path / OWNER_LOCK):
+                files.remove_tree(path)

@@ -122,30 +122,7 @@ class Bench:
             "list --all": self._launch(here, "list", "--all"),
             "status --json": self._launch(here, "status", "--json"),
         }
-        bare = "`python -c pass`"
-        typer = "`python -c 'import typer'`"
-        rows = [
-            Row(name="start.noise", what=f"{bare} again: what equal things differ by", floor=bare,
-                over="again", under="pass"),
-            Row(name="start.sh", what="`sh -c :`", floor=bare, over="sh", under="pass"),
-            Row(name="start.isolated", what="`python -IS -c pass`", floor=bare, over="isolated", under="pass"),
-            Row(name="start.help", what="`agent --help`", floor=bare, over="--help", under="pass", target=1.4),
-            Row(name="start.version", what="`agent --version`", floor=bare, over="--version", under="pass",
-                target=1.4),
-            Row(name="start.status", what=f"`agent status`, {FEW_RUNS} runs", floor=bare, over="status", under="pass",
-                target=2.2),
-            Row(name="start.status-typer", what=f"`agent status`, {FEW_RUNS} runs", floor=typer, over="status",
-                under="typer", target=0.35),
-            Row(name="start.launcher", what="`agent status` by the launcher",
-                floor="`python -IS agents/__main__.py status`", over="status", under="status direct"),
-            Row(name="start.launcher-help", what="`agent --help` by the launcher",
-                floor="`python -IS agents/__main__.py --help`", over="--help", under="--help direct"),
-            Row(name="start.verb", what="`agent list --all`: a verb of the full command line", floor=typer,
-                over="list --all", under="typer", target=1.2),
-            Row(name="start.status-full", what="`agent status --json`: the same", floor=typer, over="status --json",
-                under="typer", target=1.2),
-        ]  # fmt: skip
-        return self._case(candidates, rows, 15, 41)
+        return self._case(candidates, _start_rows(), 15, 41)
 
     # --- Whole runs ---------------------------------------------------------------------------------------------------
 
@@ -298,6 +275,32 @@ class Bench:
                 under="floor"),
         ]  # fmt: skip
         return self._case(candidates, rows, 3, 5)
+
+
+def _start_rows() -> list[Row]:
+    bare = "`python -c pass`"
+    typer = "`python -c 'import typer'`"
+    return [
+        Row(name="start.noise", what=f"{bare} again: what equal things differ by", floor=bare,
+            over="again", under="pass"),
+        Row(name="start.sh", what="`sh -c :`", floor=bare, over="sh", under="pass"),
+        Row(name="start.isolated", what="`python -IS -c pass`", floor=bare, over="isolated", under="pass"),
+        Row(name="start.help", what="`agent --help`", floor=bare, over="--help", under="pass", target=1.4),
+        Row(name="start.version", what="`agent --version`", floor=bare, over="--version", under="pass",
+            target=1.4),
+        Row(name="start.status", what=f"`agent status`, {FEW_RUNS} runs", floor=bare, over="status", under="pass",
+            target=2.2),
+        Row(name="start.status-typer", what=f"`agent status`, {FEW_RUNS} runs", floor=typer, over="status",
+            under="typer", target=0.35),
+        Row(name="start.launcher", what="`agent status` by the launcher",
+            floor="`python -IS agents/__main__.py status`", over="status", under="status direct"),
+        Row(name="start.launcher-help", what="`agent --help` by the launcher",
+            floor="`python -IS agents/__main__.py --help`", over="--help", under="--help direct"),
+        Row(name="start.verb", what="`agent list --all`: a verb of the full command line", floor=typer,
+            over="list --all", under="typer", target=1.2),
+        Row(name="start.status-full", what="`agent status --json`: the same", floor=typer, over="status --json",
+            under="typer", target=1.2),
+    ]  # fmt: skip
 
 
 _LINES: Final = {

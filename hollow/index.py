@@ -198,9 +198,11 @@ def _opened(folder: Path | None) -> sqlite3.Connection:
             try:
                 folder.mkdir(parents=True, exist_ok=True, mode=0o700)
                 return _prepared(folder / _FILE)
-            except (OSError, sqlite3.OperationalError):
-                break  # not writable, no space, locked for ten minutes: nothing that removing the file would mend
-            except sqlite3.DatabaseError:
+            except OSError:
+                break
+            except sqlite3.DatabaseError as why:
+                if not is_damage(why):
+                    break  # not writable, no space, locked for ten minutes: removing the file would mend nothing
                 discard(folder)
     return _prepared(None)
 
@@ -240,6 +242,12 @@ def _create(db: sqlite3.Connection) -> None:
         db.execute(statement)
     db.execute(f"PRAGMA user_version = {SCHEMA}")
     db.execute("COMMIT")
+
+
+def is_damage(why: sqlite3.DatabaseError) -> bool:
+    """Whether *why* means that the file itself is broken or not ours, so that making it anew helps."""
+    code = getattr(why, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
+    return code in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR}
 
 
 def discard(folder: Path) -> None:

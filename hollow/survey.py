@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from hollow.documents import decoded, is_text
 from hollow.gather import factors_for, gather
 from hollow.history import recent, touching
-from hollow.index import Index, discard
+from hollow.index import Index, discard, is_damage
 from hollow.kinds import language
 from hollow.passages import Passage, best
 from hollow.question import Question, parse
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 TUNED: Final = Weights()
 _LOOKED_INTO: Final = 60
 """Files whose text is read again to find their best passage."""
+_ALIKE: Final = 0.15
+"""Similarity from which a past commit is worth showing; vaguer ones only help the ranking."""
 _EXCERPT: Final = 7
 """Lines of an excerpt."""
 
@@ -91,15 +93,16 @@ def survey(
     the history before it, instead of the working tree. *progress* is told ``(files read, files to read)``.
     Raises :class:`hollow.gitread.GitReadError` where git cannot answer.
     """
-    try:
-        with Index(index) as opened:
-            return _survey(repo, opened, text, treeish, most, weights, progress)
-    except sqlite3.DatabaseError:
-        # Damage may show only on the page that is read: start afresh once, then do without the folder.
-        if index is not None:
-            discard(index)
-        with Index(None) as opened:
-            return _survey(repo, opened, text, treeish, most, weights, progress)
+    # Damage may show only on the page that is read: start afresh once, then do without the folder.
+    for folder in (index, index):
+        try:
+            with Index(folder) as opened:
+                return _survey(repo, opened, text, treeish, most, weights, progress)
+        except sqlite3.DatabaseError as why:
+            if folder is not None and is_damage(why):
+                discard(folder)
+    with Index(None) as opened:
+        return _survey(repo, opened, text, treeish, most, weights, progress)
 
 
 def _survey(
@@ -122,7 +125,7 @@ def _survey(
         question,
         hits,
         tuple(touching(commits, [hit.path for hit in hits[:5]], 8)),
-        tuple(commit for commit, _ in found.similar[:5]),
+        tuple(commit for commit, likeness in found.similar[:5] if likeness >= _ALIKE),
         tuple(file.path for file in snap.files),
         read,
     )

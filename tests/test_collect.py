@@ -68,7 +68,7 @@ def test_a_removed_box_is_gone_from_everywhere_but_the_ledger(context, hands):
     assert context.store.resolve("last-done") == gone
     collect.remove(context, gone)
     assert context.store.names() == [kept]
-    assert not list(context.layout.runs.glob(".new-*"))
+    assert not list(context.layout.staging.iterdir())
     assert "last-done" not in context.store.pointers()
     assert not (context.layout.pointers / "last-done").is_symlink()
     assert events(context, gone)[-1] == "run.collected"
@@ -91,7 +91,7 @@ def test_a_removal_that_dies_is_finished_by_the_next(context, hands, tmp_path):
         for name_again in collect.candidates(context, 0, None):
             collect.remove(context, name_again)
         assert context.store.names() == []
-        for grave in context.layout.runs.glob(".new-gone-*"):
+        for grave in context.layout.staging.iterdir():
             shutil.rmtree(grave)
         shutil.copytree(copy, box)
 

@@ -16,9 +16,8 @@ from agents import __version__
 from agents.config import Config
 from agents.engines import registry
 from agents.engines.base import Brief
-from agents.engines.stream_json import STREAM_JSON
+from agents.engines.stream_json import STREAM_JSON, TEXT_OR_JSON
 from agents.errors import HostError, OperatorError
-from agents.events import PLAIN
 from agents.policy import TIERS
 from tests.support.plans import planned
 
@@ -72,7 +71,7 @@ def test_what_each_engine_is() -> None:
         "command": ("pipe", False, False, ()),
         "scripted": ("pipe", False, True, ()),
     }
-    assert registry.engine("command").dialect is PLAIN
+    assert registry.engine("command").dialect is TEXT_OR_JSON
     assert getattr(registry.engine("hollow"), "version", None) == __version__
 
 

@@ -138,7 +138,7 @@ def test_silence_of_a_living_process(context, hands, tmp_path, owner, silence, s
         clock_offset=hands.wall - hands.mono,
         phase=Phase.RUNNING,
     )
-    process, pids = tree(tmp_path, name)
+    process, pids = tree(tmp_path, procs.mark(context.store.box(name).path))
     lock = context.store.own(name) if owner == "hung" else None
     try:
         start = procs.start_of(process.pid)
@@ -394,9 +394,9 @@ def old(path):
 def test_what_dead_starts_left_goes_when_it_is_old(context):
     """C01: K04: staging folders and markers without a box; young ones may still be on their way."""
     places = [
-        context.layout.runs / ".new-dead",
-        context.layout.data / ".new-commands",
-        context.layout.runs / ".new-young",
+        context.layout.staging / "dead",
+        context.layout.staging / "gone-box",
+        context.layout.staging / "young",
     ]
     for place in places:
         (place / "private").mkdir(parents=True)
@@ -412,7 +412,7 @@ def test_what_dead_starts_left_goes_when_it_is_old(context):
 
 def test_an_old_staging_folder_that_is_owned_stays(context):
     """C01: a start that takes long is still a start."""
-    place = context.layout.runs / ".new-slow"
+    place = context.layout.staging / "slow"
     (place / "private").mkdir(parents=True)
     with files.Lock(place / "private" / "owner.lock"):
         old(place)

@@ -6,8 +6,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
 from agents.engines.base import BASE_ENV, Brief, Command
+from agents.engines.stream_json import TEXT_OR_JSON
 from agents.errors import OperatorError
-from agents.events import PLAIN
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,7 +19,7 @@ class AnyCommand:
     name = "command"
     output: Literal["pipe", "spool"] = "pipe"
     confined = False
-    dialect = PLAIN
+    dialect = TEXT_OR_JSON
     # A strange program has no named tools: what it may do is what the sandbox lets it.
     tools: Mapping[str, str] = MappingProxyType({})
     version_argv: tuple[str, ...] = ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -87,3 +88,16 @@ STREAM_JSON: Final = Dialect(
     # Key order and spacing differ between versions, so the value alone is looked for, never a prefix of the line.
     markers=(b'"init"', b'"result"', b'"hollow"'),
 )
+
+
+def _told_result(raw: Mapping[str, Any]) -> Event:
+    # Many programs print objects of a type "result"; an agent's says whether it failed, or in which session.
+    return _result(raw) if {"is_error", "session_id"} & raw.keys() else Output(json.dumps(raw, ensure_ascii=False))
+
+
+TEXT_OR_JSON: Final = Dialect(
+    readers=MappingProxyType({**STREAM_JSON.readers, ("result", None): _told_result}),
+    markers=STREAM_JSON.markers,
+    plain=True,
+)
+"""The dialect of any program: text, or the same events where it happens to speak them (T133, T137)."""

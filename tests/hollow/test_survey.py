@@ -4,6 +4,7 @@ import sqlite3
 
 import pytest
 
+from hollow.index import is_damage
 from hollow.survey import survey
 from hollow.usage import covering_tests, uses
 from tests.support.surveys import SHOP, commit, empty, run_git, shop, write
@@ -78,7 +79,19 @@ def test_nothing_matches_and_nothing_is_there(tmp_path):
     assert survey(empty(tmp_path / "e"), tmp_path / "k", "cart").paths == ()
 
 
-def test_an_index_that_breaks_while_it_is_read_is_made_anew(tmp_path):
+@pytest.mark.parametrize("start", range(3, 12))
+def test_an_index_with_a_broken_page_is_made_anew(tmp_path, start):
+    repo, folder = shop(tmp_path / "r"), tmp_path / "i"
+    expected = survey(repo, folder, "voucher discount").hits
+    file = folder / "survey.sqlite3"
+    whole = file.read_bytes()
+    page = 4096
+    file.write_bytes(whole[: start * page] + b"\xa5" * page + whole[(start + 1) * page :])
+    assert survey(repo, folder, "voucher discount").hits == expected
+    assert survey(repo, folder, "voucher discount").read == 0
+
+
+def test_an_index_that_lost_a_table_is_made_anew(tmp_path):
     repo, folder = shop(tmp_path / "r"), tmp_path / "i"
     survey(repo, folder, "cart")
     db = sqlite3.connect(folder / "survey.sqlite3")
@@ -86,6 +99,14 @@ def test_an_index_that_breaks_while_it_is_read_is_made_anew(tmp_path):
     db.commit()
     db.close()
     assert paths(survey(repo, folder, "voucher discount"))[0] == "src/shop/cart.py"
+    assert survey(repo, folder, "voucher discount").read == 0
+
+
+def test_an_index_that_is_held_by_another_is_not_removed():
+    busy = sqlite3.OperationalError("database is locked")
+    busy.sqlite_errorcode = sqlite3.SQLITE_BUSY
+    assert not is_damage(busy)
+    assert is_damage(sqlite3.DatabaseError("The index has schema 7, not 1."))
 
 
 def test_code_ranks_before_prose_and_generated_files(tmp_path):
