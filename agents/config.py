@@ -69,7 +69,7 @@ PREFIX: Final = "AGENT_BOX_"
 
 _SECRET: Final = re.compile(r"KEY|TOKEN|SECRET|PASS|CREDENTIAL|AUTH|COOKIE|SESSION|PRIVATE|DSN", re.IGNORECASE)
 
-RESERVED: Final = frozenset({"RUN", "RUN_DIR", "TASK", "VENV", "REPORT_FD", "MENDED"})
+RESERVED: Final = frozenset({"RUN", "MARK", "RUN_DIR", "TASK", "VENV", "REPORT_FD", "MENDED"})
 """Names after the prefix that the box itself uses: never a setting, even if a setting of that name came one day."""
 
 # A settings file is a page; far beyond that it is an attack on the parser or the wrong file.

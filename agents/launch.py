@@ -43,6 +43,7 @@ def agent_environment(context: Context, made: RunPlan, box: Box) -> dict[str, st
         env_test = ""
     fixed = {
         procs.RUN_MARK: procs.mark(box.path),
+        "AGENT_BOX_RUN": made.meta.run_name,
         "RUN_DIR": str(box.outbox),
         "AGENT_BOX_RUN_DIR": str(box.outbox),
         **made.command.env,

@@ -22,7 +22,7 @@ from agents.errors import HostError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-RUN_MARK: Final = "AGENT_BOX_RUN"
+RUN_MARK: Final = "AGENT_BOX_MARK"
 """Environment variable that names the run in every process of its tree."""
 PIPE_SIZE: Final = 1024 * 1024
 _F_SETPIPE_SZ: Final = 1031

@@ -36,7 +36,7 @@ _LINE_RULES: Final = (
     ("a debug print", re.compile(r"^\s*print\("), "python"),
     ("a debug print", re.compile(r"^\s*console\.(?:log|debug)\("), "javascript"),
     ("a debug print", re.compile(r"^\s*fmt\.Print(?:ln|f)?\("), "go"),
-    ("a note to do later", re.compile(r"\b(?:TODO|FIXME|XXX|HACK)\b"), ""),
+    ("a note to do later", re.compile(r"\b(?:TO[D]O|FIX[M]E|XX[X]|HACK)\b"), ""),
     (
         "an exception swallowed",
         re.compile(r"^\s*except(?:\s+(?:Base)?Exception)?\s*:\s*(?:pass|\.\.\.)?\s*(?:#.*)?$"),

@@ -100,6 +100,7 @@ class _LineNumbers:
         self.last = len(self._starts)
 
     def of(self, offset: int) -> int:
+        """Number of the line, from 1, that holds the character at *offset*."""
         from bisect import bisect_right
 
         return bisect_right(self._starts, offset)

@@ -407,7 +407,7 @@ def test_an_unwritable_place_names_the_remedy(copy: Copy) -> None:
 
 def test_a_named_place_that_holds_something_is_refused(copy: Copy) -> None:
     precious = copy.world / "home"
-    precious.mkdir()
+    precious.mkdir(exist_ok=True)
     (precious / "mine").touch()
     done = copy.start(AGENT_BOX_VENV=str(precious))
     assert done.returncode == 2

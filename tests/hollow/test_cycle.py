@@ -245,9 +245,11 @@ def test_starting_loads_no_http_library(repo):
 
 def test_importing_is_silent(tmp_path):
     code = "import hollow.cycle, hollow.cli, hollow.minds.ollama, hollow.minds.loop, hollow.tools"
-    done = subprocess.run([sys.executable, "-B", "-c", code], capture_output=True, cwd=tmp_path, env=environment())
+    here = tmp_path / "here"
+    here.mkdir()
+    done = subprocess.run([sys.executable, "-B", "-c", code], capture_output=True, cwd=here, env=environment())
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
-    assert not list(tmp_path.iterdir())
+    assert not list(here.iterdir())
 
 
 def test_help_and_version_are_for_humans(repo):
