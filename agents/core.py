@@ -250,7 +250,8 @@ def _published(context: Context, made: RunPlan) -> Iterator[None]:
 
 
 def _phase(context: Context, made: RunPlan, phase: Phase) -> None:
-    context.store.update(made.meta.run_name, lambda state: dataclasses.replace(state, phase=phase))
+    # Not made to survive a power cut: after one the run is judged by the boot that is gone, whatever its phase.
+    context.store.update(made.meta.run_name, lambda state: dataclasses.replace(state, phase=phase), durable=False)
 
 
 def _watched(context: Context, engine: Engine) -> Fingerprint | None:

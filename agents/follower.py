@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from agents.events import Dialect, Event
 
 _CHUNK: Final = 256 * 1024
+_LONG: Final = 64 * 1024
 # What the answer of a program that prints plain text may be at most: the end of its output.
 TAIL: Final = 64 * 1024
 
@@ -62,7 +63,9 @@ class Follower:
         )
 
     def _event(self, line: bytes, *, only_marked: bool) -> Iterator[Event]:
-        if line.strip() and (not only_marked or any(marker in line for marker in self._dialect.markers)):
+        # What is shown of a long line is not worth reading all of it.
+        needed = only_marked or len(line) > _LONG
+        if line.strip() and (not needed or any(marker in line for marker in self._dialect.markers)):
             yield decode(line.rstrip(b"\n"), self._dialect)
 
     def _marked(self, data: bytes, start: int, end: int) -> Iterator[tuple[int, int]]:

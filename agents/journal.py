@@ -153,9 +153,8 @@ class Journal:
         """Rows of the newest runs, and whether there are older ones."""
         data = self._tail_bytes()
         cut = data.find(b"\n") + 1 if len(data) == TAIL else 0
-        entries = [entry for line in data[cut:].split(b"\n") if (entry := ledger.read(line))]
-        rows = views.fold(entries)
-        return rows[:ROWS], bool(cut) or len(rows) > ROWS
+        entries, more = views.newest(data[cut:].split(b"\n"), ROWS, ledger.read)
+        return views.fold(entries), more or bool(cut)
 
     def last(self, run: str) -> Mapping[str, Any]:
         """What the ledger says of *run* by now; usually found in its tail, else costs a look at the whole ledger."""

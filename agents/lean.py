@@ -1,146 +1,50 @@
-"""The short way for `status`, `list`, `--version` and `--help`: standard library only, where nothing needs care.
+"""The short way for `status`, `list`, `--version` and `--help`: a few modules of the standard library.
 
-It answers where no run needs a watchdog; anything else (a dead supervisor, another option, an odd repository) is left
-to the full command line, which then says the same in the same words. Keep every import here cheap: a test lists them.
+Start-up is felt at every command. What these load is listed in a test.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import sys
-import time
 
-from agents import __version__, views
-from agents.layout import ACTIVE, DATA, LEDGER, OWNER_LOCK, RUNS, STATE
-from agents.times import epoch
+from agents import __version__
 
-# The name alone tells type checkers; importing `typing` would cost `status` 4 ms.
+# The name alone tells type checkers; importing `typing` would cost 4 ms.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any, Final
-
-_TAIL: Final = 256 * 1024  # as agents.journal.TAIL, whose import is not cheap; a test compares them
-_ROWS: Final = 30
-_SHOWN: Final = 10
-STALL_AFTER: Final = 240.0
-"""Seconds of silence from which on the full way is asked to look; below the default limit, on purpose."""
-
-
-_DECIDING: Final = ("GIT_DIR", "GIT_WORK_TREE", "AGENT_BOX_ON_STALL", "AGENT_BOX_STALL_AFTER")
-"""Variables that change the answer in ways that only the full command line knows."""
-
-
-class NotLean(Exception):  # noqa: N818 - it is no error, it is the other way
-    """The full command line has to do it."""
 
 
 def main(arguments: Sequence[str]) -> int | None:
-    """Exit code if *arguments* could be served, or None."""
+    """Exit code if *arguments* could be served, or None where the full command line has to do it."""
+    text: str | None = None
     match list(arguments):
         case ["--version"]:
-            return _print(f"agent-box {__version__}\n")
+            text = f"agent-box {__version__}\n"
         case [] | ["--help"] | ["-h"]:
-            return _help()
+            text = _help()
         case ["status" | "list" as verb]:
-            return _table(verb)
-        case _:
-            return None
+            from agents import glance
+
+            shown = glance.table(verb)
+            text = None if shown is None else shown + "\n"
+    return None if text is None else _print(text)
 
 
-def _help() -> int | None:
-    text = _read(os.path.join(os.path.dirname(__file__), "help.txt"))
-    return _print(text.decode()) if text else None
+def _help() -> str | None:
+    try:
+        with open(os.path.join(os.path.dirname(__file__), "help.txt"), encoding="utf-8") as file:
+            return file.read()
+    except OSError:
+        return None
 
 
 def _print(text: str) -> int:
-    sys.stdout.write(text)
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader has had enough; nothing must be written to it at exit either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     return 0
-
-
-def _table(verb: str) -> int | None:
-    try:
-        root = _root(os.getcwd())
-        # With an agent.yaml silence may mean something else, and reading it takes a YAML parser.
-        rows = _rows(os.path.join(root, DATA), alone=os.path.exists(os.path.join(root, "agent.yaml")))
-    except (NotLean, OSError, ValueError, KeyError, TypeError):
-        return None
-    now = time.time()
-    shown = views.status(rows[:_SHOWN], now) if verb == "status" else views.listing(rows, now)
-    return _print(shown + "\n")
-
-
-def _root(folder: str) -> str:
-    """Top of the work tree around *folder*; only the ordinary case, git knows the others."""
-    if any(
-        os.environ.get(name) for name in ("GIT_DIR", "GIT_WORK_TREE", "AGENT_BOX_ON_STALL", "AGENT_BOX_STALL_AFTER")
-    ):
-        raise NotLean
-    while not os.path.exists(os.path.join(folder, ".git")):
-        parent = os.path.dirname(folder)
-        # A git directory or a bare repository: let git find the words.
-        if parent == folder or os.path.exists(os.path.join(folder, "HEAD")):
-            raise NotLean
-        folder = parent
-    return folder
-
-
-def _rows(data: str, *, alone: bool) -> list[dict[str, Any]]:
-    rows = views.fold(_entries(os.path.join(data, LEDGER)))[:_ROWS]
-    live = _live(data)
-    if live and alone:
-        raise NotLean
-    return [{**row, **live.get(str(row.get("run")), {})} for row in rows]
-
-
-def _entries(path: str) -> list[dict[str, Any]]:
-    try:
-        handle = os.open(path, os.O_RDONLY)
-    except FileNotFoundError:
-        return []
-    try:
-        end = os.fstat(handle).st_size
-        tail = os.pread(handle, _TAIL, max(0, end - _TAIL))
-    finally:
-        os.close(handle)
-    lines = tail[tail.find(b"\n") + 1 :] if end > _TAIL else tail
-    if lines and not lines.endswith(b"\n"):
-        raise NotLean
-    return [json.loads(line) for line in lines.splitlines()]
-
-
-def _live(data: str) -> dict[str, dict[str, Any]]:
-    """Every run with a marker; raises NotLean where one needs a watchdog."""
-    found = {}
-    folder = os.path.join(data, ACTIVE)
-    for short_id in os.listdir(folder) if os.path.isdir(folder) else ():
-        name = _read(os.path.join(folder, short_id)).decode()
-        box = os.path.join(data, RUNS, name)
-        state = json.loads(_read(os.path.join(box, STATE)))
-        last = epoch(state.get("last_heartbeat") or state.get("started_at"))
-        if not _is_owned(os.path.join(box, OWNER_LOCK)) or last is None or time.time() - last > STALL_AFTER:
-            raise NotLean
-        found[name] = {"status": state["status"], "phase": state.get("phase")}
-    return found
-
-
-def _is_owned(path: str) -> bool:
-    import fcntl
-
-    handle = os.open(path, os.O_RDWR)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(handle)
-    return False
-
-
-def _read(path: str) -> bytes:
-    try:
-        with open(path, "rb") as file:
-            return file.read(1024 * 1024)
-    except FileNotFoundError:
-        return b""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import http.client
 import json
 import re
 import threading
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 if TYPE_CHECKING:
+    import http.client
     from collections.abc import Mapping
 
 DEFAULT_HOST: Final = "http://127.0.0.1:11434"
@@ -85,6 +85,9 @@ def ask(url: str, patience: float = PATIENCE) -> Ollama:
 
 
 def _ask(url: str, patience: float) -> Ollama:
+    # Here, because every command imports this module and few of them ask.
+    import http.client
+
     try:
         parts = urlsplit(url)
         kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection

@@ -7,7 +7,7 @@ from agents.times import epoch
 # The name alone tells type checkers; importing `typing` would cost `status` 4 ms.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any, Final
 
 COLUMNS: Final = ("status", "id", "type", "engine", "agent", "age", "took", "patch", "task")
@@ -50,6 +50,26 @@ def fold(entries: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     shown = [row for row in rows.values() if row.get("status") != "COLLECTED"]
     # Of two that started in the same instant the later one in the ledger is the newer.
     return sorted(shown, key=lambda row: str(row.get("started_at") or ""))[::-1]
+
+
+def newest(
+    lines: Sequence[bytes], count: int, read: Callable[[bytes], Mapping[str, Any] | None]
+) -> tuple[list[Mapping[str, Any]], bool]:
+    """The entries of the last *count* runs that ledger *lines* speak of, in order, and whether there are more runs.
+
+    Read from the end, so that the cost is that of the rows that are shown.
+    """
+    seen: set[object] = set()
+    kept: list[Mapping[str, Any]] = []
+    for line in reversed(lines):
+        entry = read(line)
+        if entry is None:
+            continue
+        if len(seen) == count and entry.get("run") not in seen:
+            return kept[::-1], True
+        seen.add(entry.get("run"))
+        kept.append(entry)
+    return kept[::-1], False
 
 
 def took(row: Mapping[str, Any], now: float | None = None) -> float | None:

@@ -101,7 +101,8 @@ def conformance() -> str:
         parts += [f"## {title} (T{first}–T{last})", ""]
         if here:
             parts += ["| row | what is shown | test |", "|---|---|---|"]
-            parts += [f"| T{number} | {_cell(said)} | `{where}` |" for number in here for where, said in covered[number]]
+            told = ((number, where, _cell(said)) for number in here for where, said in covered[number])
+            parts += [f"| T{number} | {said} | `{where}` |" for number, where, said in told]
             parts.append("")
         parts += [f"Open: {', '.join(open_)}." if open_ else "Nothing open.", ""]
     return "\n".join(parts)

@@ -18,7 +18,8 @@ _SHOWN: Final = 8
 """Places with an excerpt; the rest is listed."""
 MODEL_HINT: Final = (
     "No model was used: this is a ranked search of the tracked files and their history. For an answer in words start a "
-    "local model (`ollama serve`, then `ollama pull qwen3.5:9b`) or use `--engine claude`."
+    "local model (`ollama serve`, then `ollama pull qwen3.5:9b`), or let a program answer: "
+    "`--engine command -- PROGRAM`."
 )
 _SORTS: Final = {
     Kind.TEST: "a test",

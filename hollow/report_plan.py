@@ -17,7 +17,7 @@ _STEPS: Final = 6
 _BUSY: Final = 0.8
 _FIX_NEEDS: Final = (
     "**A fix needs somebody to write it.** Without a model nothing was changed; below is a plan. Start a local model "
-    "(`ollama serve`, then `ollama pull qwen3.5:9b`), use `--engine claude`, or let a program do it: "
+    "(`ollama serve`, then `ollama pull qwen3.5:9b`) or let a program do it: "
     "`--engine command -- PROGRAM ARG…`."
 )
 

@@ -10,7 +10,7 @@ from hollow.documents import decoded, is_text
 from hollow.gather import factors_for, gather
 from hollow.history import recent, touching
 from hollow.index import Index, discard, is_damage
-from hollow.kinds import language
+from hollow.kinds import Kind, language
 from hollow.passages import Passage, best
 from hollow.question import Question, parse
 from hollow.ranking import Weights, rank, rarity
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from hollow.gather import Gathered
     from hollow.history import Commit
-    from hollow.kinds import Kind
     from hollow.ranking import Scored
     from hollow.tracked import Snapshot
 
@@ -120,7 +119,8 @@ def _survey(
     commits = recent(repo, index, treeish or "HEAD")
     found = gather(question, snap, index, commits)
     ranked, looked = rerank(question, snap, found, weights)
-    hits = tuple(_hit(question, one, looked.get(one.candidate.path)) for one in ranked[:most])
+    chosen = ranked[: _enough([one.candidate.kind for one in ranked], most)]
+    hits = tuple(_hit(question, one, looked.get(one.candidate.path)) for one in chosen)
     return Survey(
         question,
         hits,
@@ -129,6 +129,18 @@ def _survey(
         tuple(file.path for file in snap.files),
         read,
     )
+
+
+def _enough(kinds: Sequence[Kind], most: int) -> int:
+    """How many of the ranked places to name: *most*, and more while too few of them are program text."""
+    count = min(most, len(kinds))
+    while count < min(len(kinds), 2 * most) and kinds[:count].count(Kind.SOURCE) < _SOURCES:
+        count += 1
+    return count
+
+
+_SOURCES: Final = 12
+"""Files of program text that a survey names at least, if there are: tests and documents must not crowd them out."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -149,9 +149,9 @@ def test_the_lean_way_loads_next_to_nothing(verb, tmp_path):
 
 
 def test_the_lean_way_and_the_ledger_agree_on_the_tail():
-    from agents import journal, lean
+    from agents import glance, journal
 
-    assert (lean._TAIL, lean._ROWS) == (journal.TAIL, journal.ROWS)
+    assert (glance.TAIL, glance.ROWS) == (journal.TAIL, journal.ROWS)
 
 
 def test_no_unfinished_marks_and_no_swallowed_exceptions():

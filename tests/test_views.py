@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import json
 import math
 import os
 import re
@@ -262,3 +263,19 @@ def test_columns_that_nobody_fills_are_left_out() -> None:
 )
 def test_the_size_of_a_patch(patch: Any, text: str) -> None:
     assert views.patch_size({"patch": patch}) == text
+
+
+def test_the_newest_runs_are_read_from_the_end_and_no_further() -> None:
+    """T152: as many runs as are shown, in order, each with all that the lines read say of it."""
+    read: list[bytes] = []
+
+    def parse(line: bytes) -> dict[str, object] | None:
+        read.append(line)
+        return json.loads(line) if line else None
+
+    lines = [json.dumps({"run": f"run{n // 2}", "n": n}).encode() for n in range(100)]
+    entries, more = views.newest([*lines, b""], 3, parse)
+    assert ([entry["n"] for entry in entries], more) == ([94, 95, 96, 97, 98, 99], True)
+    assert len(read) == 8
+    assert views.newest(lines, 50, json.loads) == ([json.loads(line) for line in lines], False)
+    assert views.newest([], 3, json.loads) == ([], False)

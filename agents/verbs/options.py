@@ -9,7 +9,6 @@ import typer
 
 from agents.context import Context, open_context
 from agents.errors import HostError
-from agents.sweep import sweep
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Target = Annotated[str, typer.Argument(help="latest, last-fail, an id, a run name or a prefix of one.")]
@@ -36,5 +35,7 @@ def swept(**flags: Any) -> Context:
     """Like :func:`here`, after the watchdog's round: what it shows is the truth (seed 003, phase 3)."""
     context = here(**flags)
     if context.layout.data.is_dir():
+        from agents.sweep import sweep
+
         sweep(context)
     return context

@@ -39,7 +39,7 @@ def test_a_scout_answers_with_places_in_order_and_says_that_no_model_was_used(tm
     assert "```python" in found.text
     assert "Take the voucher's discount off the total." in found.text
     for said in ("## What changed there lately", "2024-05-01 Open the shop", "No model was used", "`ollama serve`",
-                 "`ollama pull qwen3.5:9b`", "`--engine claude`"):  # fmt: skip
+                 "`ollama pull qwen3.5:9b`", "`--engine command -- PROGRAM`"):  # fmt: skip
         assert said in found.text
     said = blocks(events)
     assert [block["name"] for block in said if block["type"] == "tool_use"] == ["Survey", "GitLog"]

@@ -149,3 +149,22 @@ def test_tests_are_matched_by_name_then_by_use(tmp_path):
     mentions = uses(repo, ["applyDiscount"])
     assert covering_tests("src/other.py", present, mentions) == ["tests/test_cart.py"]
     assert covering_tests("src/other.py", present, []) == []
+
+
+@pytest.mark.parametrize(
+    ("kinds", "count"),
+    [
+        ("", 0),
+        ("s" * 5, 5),
+        ("s" * 30, 20),
+        ("t" * 10 + "s" * 30, 22),
+        ("t" * 30 + "s" * 30, 40),
+        ("t" * 60, 40),
+        ("t" * 25, 25),
+    ],
+)
+def test_tests_and_documents_do_not_crowd_out_program_text(kinds, count):
+    from hollow.kinds import Kind
+    from hollow.survey import _enough
+
+    assert _enough([Kind.SOURCE if each == "s" else Kind.TEST for each in kinds], 20) == count

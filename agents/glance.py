@@ -1,0 +1,119 @@
+"""`status` and `list` at a glance: the ledger's tail and the markers of live runs, nothing else.
+
+It answers where no run needs a watchdog; otherwise :class:`NotLean` leaves it to the full command line, which then says
+the same in the same words.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+
+from agents import views
+from agents.layout import ACTIVE, DATA, LEDGER, OWNER_LOCK, RUNS, STATE
+from agents.times import epoch
+
+# The name alone tells type checkers; importing `typing` would cost `status` 4 ms.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any, Final
+
+TAIL: Final = 256 * 1024  # as agents.journal.TAIL, whose import is not cheap; a test compares them
+ROWS: Final = 30
+SHOWN: Final = 10
+STALL_AFTER: Final = 240.0
+"""Seconds of silence from which on the full way is asked to look; below the default limit, on purpose."""
+
+_DECIDING: Final = ("GIT_DIR", "GIT_WORK_TREE", "AGENT_BOX_ON_STALL", "AGENT_BOX_STALL_AFTER")
+"""Variables that change the answer in ways that only the full command line knows."""
+
+
+class NotLean(Exception):  # noqa: N818 - it is no error, it is the other way
+    """The full command line has to do it."""
+
+
+def table(verb: str) -> str | None:
+    """What `agent VERB` (status or list) prints here and now, or None where the full command line has to say it."""
+    try:
+        root = _root(os.getcwd())
+        # With an agent.yaml silence may mean something else, and reading it takes a YAML parser.
+        rows = _rows(os.path.join(root, DATA), alone=os.path.exists(os.path.join(root, "agent.yaml")))
+    except (NotLean, OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+    now = time.time()
+    return views.status(rows[:SHOWN], now) if verb == "status" else views.listing(rows, now)
+
+
+def _root(folder: str) -> str:
+    """Top of the work tree around *folder*; only the ordinary case, git knows the others."""
+    if any(os.environ.get(name) for name in _DECIDING):
+        raise NotLean
+    while not os.path.exists(os.path.join(folder, ".git")):
+        parent = os.path.dirname(folder)
+        # A git directory or a bare repository: let git find the words.
+        if parent == folder or os.path.exists(os.path.join(folder, "HEAD")):
+            raise NotLean
+        folder = parent
+    return folder
+
+
+def _rows(data: str, *, alone: bool) -> list[dict[str, Any]]:
+    rows = views.fold(_entries(os.path.join(data, LEDGER)))[:ROWS]
+    live = _live(data)
+    if live and alone:
+        raise NotLean
+    return [{**row, **live.get(str(row.get("run")), {})} for row in rows]
+
+
+def _entries(path: str) -> list[Mapping[str, Any]]:
+    try:
+        handle = os.open(path, os.O_RDONLY)
+    except FileNotFoundError:
+        return []
+    try:
+        end = os.fstat(handle).st_size
+        tail = os.pread(handle, TAIL, max(0, end - TAIL))
+    finally:
+        os.close(handle)
+    lines = tail[tail.find(b"\n") + 1 :] if end > TAIL else tail
+    if lines and not lines.endswith(b"\n"):
+        raise NotLean
+    return views.newest(lines.split(b"\n")[:-1], ROWS, json.loads)[0]
+
+
+def _live(data: str) -> dict[str, dict[str, Any]]:
+    """Every run with a marker; raises NotLean where one needs a watchdog."""
+    found = {}
+    folder = os.path.join(data, ACTIVE)
+    for short_id in os.listdir(folder) if os.path.isdir(folder) else ():
+        name = _read(os.path.join(folder, short_id)).decode()
+        box = os.path.join(data, RUNS, name)
+        state = json.loads(_read(os.path.join(box, STATE)))
+        last = epoch(state.get("last_heartbeat") or state.get("started_at"))
+        if not _is_owned(os.path.join(box, OWNER_LOCK)) or last is None or time.time() - last > STALL_AFTER:
+            raise NotLean
+        found[name] = {"status": state["status"], "phase": state.get("phase")}
+    return found
+
+
+def _is_owned(path: str) -> bool:
+    import fcntl
+
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(handle)
+    return False
+
+
+def _read(path: str) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            return file.read(1024 * 1024)
+    except FileNotFoundError:
+        return b""
