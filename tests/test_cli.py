@@ -40,6 +40,7 @@ REFUSED = [
     (["scout", "x", "--engine", "nope"], 2, "no engine 'nope'"),
     (["scout", "x", "--engine", "command"], 2, "needs a program after --"),
     (["scout", "x", "--engine", "scripted"], 2, "needs one history after --"),
+    (["scout", "x", "--", "ls", "-l"], 2, "The engine “hollow” takes no program after --."),
     (["scout", "x", "--timeout", "abc"], 2, "--timeout: 'abc' is not a duration."),
     (["scout", "x", "--max-output", "-3"], 2, "--max-output"),
     (["scout", "x", "--frobnicate"], 2, "No such option"),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from agents import __version__
 from agents.engines.base import BASE_ENV, Brief, Command
 from agents.engines.stream_json import STREAM_JSON
+from agents.errors import OperatorError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,6 +32,9 @@ class Hollow:
     def command(self, brief: Brief) -> Command:
         """How to start a cycle for the agent of the run's role, with the mind that was chosen for it."""
         meta = brief.meta
+        if meta.argv:
+            hint = f'Type: ./agent {meta.run_type} "…" --engine command -- {" ".join(meta.argv)[:80]}'
+            raise OperatorError("The engine “hollow” takes no program after --.", hint)
         argv = [
             # -P and -s: neither the repository's own modules nor the user's may stand in for hollow's.
             brief.python, "-P", "-s", "-m", "hollow", "cycle",
