@@ -1,4 +1,4 @@
-"""Draw the documents that come from the code: CLI reference, help text, state diagram, conformance map.
+"""Draw the documents that come from the code: CLI reference, help text, settings, state diagram, conformance map.
 
 ``python docs/make.py`` writes them; ``tests/test_docs.py`` fails where one is not what the code says.
 """
@@ -112,7 +112,15 @@ def _cell(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|")
 
 
+def settings() -> str:
+    """Every setting with its default, as `agent init` writes it."""
+    from agents.config import TEMPLATE
+
+    return TEMPLATE
+
+
 DOCUMENTS: Final = {
+    "docs/agent.yaml": settings,
     "docs/states.mmd": states,
     "docs/cli.md": cli,
     "docs/conformance.md": conformance,
