@@ -52,15 +52,19 @@ def _look(context: Context, only: str | None) -> Audit:
     with files.Lock(context.layout.ledger_lock):
         lines, torn = context.journal.lines(), context.journal.torn()
         anchors = context.journal.anchors()
-    flaw, _, entries = ledger.check(lines)
-    flaws = [flaw] if flaw else []
-    if not flaw:
-        flaws += [found for where, head in anchors.items() if (found := ledger.compare(head, lines, where))]
+    broken, _, entries = ledger.check(lines)
     sealed = _seals(entries)
     wanted = {run: seal for run, seal in sealed.items() if only in {None, run} and run not in active}
+    flaws = [broken] if broken else _against_anchors(anchors, lines)
     flaws += [found for run, seal in wanted.items() for found in _check_seal(context, run, *seal)]
-    flaws += _check_states(context, entries, set(names) - active) if only is None and not flaw else []
+    # Behind a broken link every box would look forged; the one true flaw must not drown in those.
+    if only is None and not broken:
+        flaws += _check_states(context, entries, set(names) - active)
     return Audit(len(lines), len(wanted), tuple(flaws), torn)
+
+
+def _against_anchors(anchors: Mapping[str, ledger.Head], lines: list[bytes]) -> list[Flaw]:
+    return [flaw for where, head in anchors.items() if (flaw := ledger.compare(head, lines, where))]
 
 
 def _seals(entries: Iterable[Mapping[str, Any]]) -> dict[str, tuple[int, Mapping[str, str]]]:
@@ -90,17 +94,23 @@ def _check_seal(context: Context, run: str, line: int, sealed: Mapping[str, str]
 
 def _check_states(context: Context, entries: Iterable[Mapping[str, Any]], names: set[str]) -> Iterable[Flaw]:
     """A box that claims an end the ledger does not know was not made by the supervisor (M05)."""
-    last: dict[str, str] = {}
-    for entry in entries:
-        facts = entry.get("facts")
-        if isinstance(entry.get("run"), str) and isinstance(facts, dict) and facts.get("status"):
-            last[entry["run"]] = str(facts["status"])
+    last = _last_statuses(entries)
     yield from (Flaw(0, "evidence", f"The box {name} is not in the ledger.") for name in sorted(names - last.keys()))
     for name, status in last.items():
         state = _status(context, name) if name in names else None
         # The ledger is told of a removal before the box goes; one whose remover died then is still there.
         if state and status not in {state, "COLLECTED"} and not _is_active(context, name):
             yield Flaw(0, "evidence", f"The state of {name} says {state}, the ledger says {status}.")
+
+
+def _last_statuses(entries: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """Run to the status that the ledger gave it last."""
+    last: dict[str, str] = {}
+    for entry in entries:
+        run, facts = entry.get("run"), entry.get("facts")
+        if isinstance(run, str) and isinstance(facts, dict) and facts.get("status"):
+            last[run] = str(facts["status"])
+    return last
 
 
 def _is_active(context: Context, name: str) -> bool:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agents import control, journal, plan, redact, transcript, views
+from agents import journal, views
 from agents.layout import EVIDENCE
 from agents.verbs import options
 
@@ -76,6 +76,8 @@ def show(target: options.Target = "latest", json_: options.Json = False) -> int:
 
     Example: ./agent show a1b2
     """
+    from agents import plan, redact
+
     context = options.swept()
     name = context.store.resolve(target)
     meta, state, box = context.store.meta(name), context.store.load(name), context.store.box(name)
@@ -105,6 +107,8 @@ def logs(target: options.Target = "latest", follow: Follow = False, raw: Raw = F
 
     Example: ./agent logs -f latest
     """
+    from agents import transcript
+
     context = options.swept()
     name = context.store.resolve(target)
     if raw:
@@ -122,6 +126,8 @@ def stop(target: options.Target = "latest", json_: options.Json = False) -> int:
 
     Example: ./agent stop a1b2
     """
+    from agents import control, plan
+
     context = options.swept()
     name = context.store.resolve(target)
     state = control.stop(context, name)

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from agents import audit, collect, config, demo, doctor, files, redact
+from agents import config, files
 from agents.config import Config
 from agents.context import prepare
 from agents.errors import HostError, OperatorError, Tampered
@@ -40,6 +40,8 @@ def gc(
 
     Example: ./agent gc --keep-for 30d
     """
+    from agents import collect
+
     context = options.swept()
     age = parse_duration(keep_for) if keep_for is not None else context.config.keep_for
     count = keep_runs if keep_runs is not None else context.config.keep_runs
@@ -60,6 +62,8 @@ def verify(only: Only = "", accept: Accept = False, json_: options.Json = False)
 
     Example: ./agent verify
     """
+    from agents import audit, redact
+
     context = options.swept()
     if accept:
         head = context.journal.accept()
@@ -85,6 +89,8 @@ def doctor_(json_: options.Json = False) -> int:
 
     Example: ./agent doctor
     """
+    from agents import doctor, redact
+
     try:
         context = options.here()
         root, settings = context.repo.root, context.config
@@ -125,6 +131,8 @@ def demo_() -> int:
 
     Example: ./agent demo
     """
+    from agents import demo, redact
+
     for line in demo.play({}, os.environ):
         typer.echo(redact.visible(line, newlines=True))
     return 0

@@ -1,0 +1,114 @@
+"""What the verbs that make runs do: ask, start, show, exit. Imports all that a run needs, so only runs import it."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from agents import control, core, launch, plan, redact, views
+from agents.engines import registry
+from agents.errors import OperatorError
+from agents.model import HOST_FAILURES, Status
+from agents.plan import Ask
+from agents.verbs import options
+
+if TYPE_CHECKING:
+    from agents.context import Context
+    from agents.core import Outcome
+
+# Said with every run until there is a sandbox around it (design, section 8): whether its own tools hold it.
+_ISOLATION = {
+    True: "no sandbox; its tools can only read inside this repository",
+    False: "no sandbox; it runs with your rights, and a change to this repository fails the run afterwards",
+}
+
+
+def asked(run_type: str, task: str, program: list[str] | None, argv: list[str]) -> Ask:
+    """What the operator asks for; raises OperatorError for a task that lost its quotes (*argv* is the whole line)."""
+    if program and "--" not in argv:
+        raise OperatorError("The task is more than one word without quotes.", 'Type: ./agent scout "why is it slow?"')
+    return Ask(run_type=run_type, task=_task(task), argv=tuple(program or ()))
+
+
+def _task(given: str) -> str:
+    return sys.stdin.buffer.read(plan.TASK_LIMIT + 1).decode("utf-8", "surrogateescape") if given == "-" else given
+
+
+def start(ask: Ask, flags: dict[str, Any], *, json_: bool) -> int:
+    """Run *ask* to its end and show it; returns the exit code."""
+    context = options.here(**flags)
+    if json_:
+        context = dataclasses.replace(context, say=lambda _: None)
+
+    def claimed(name: str) -> None:
+        control.report_claim(name)
+        context.say(f"{ask.run_type} {name.rpartition('__')[2]} · box .agents/runs/{name}")
+        context.say(f"isolation none: {_ISOLATION[registry.engine(context.config.engine).confined]}")
+
+    return _show(context, core.start(context, ask, claimed=claimed), json_=json_)
+
+
+def _show(context: Context, outcome: Outcome, *, json_: bool) -> int:
+    box = context.store.box(outcome.meta.run_name)
+    if json_:
+        typer.echo(core.as_json(outcome, context))
+    else:
+        typer.echo(box.report.read_text("utf-8", "replace"))
+        facts = plan.facts(outcome.meta, outcome.state)
+        typer.echo(views.outcome(facts, f".agents/runs/{box.name}"), err=True)
+        typer.echo(f"  report {_report(outcome)}", err=True)
+    return exit_code(outcome)
+
+
+def _report(outcome: Outcome) -> str:
+    return ".agents/latest/" + ("plan.md" if outcome.meta.run_type == "plan" else "report.md")
+
+
+def exit_code(outcome: Outcome) -> int:
+    """Exit code of a run: 0 done, 2 stopped by its operator, 3 the agent's fault, 4 the machine's."""
+    state = outcome.state
+    if state.status in {Status.DONE, Status.REVIEW}:
+        return 0
+    if state.status is Status.STOPPED:
+        return 2
+    return 4 if state.failure and state.failure.kind in HOST_FAILURES else 3
+
+
+def dry_run(ask: Ask, flags: dict[str, Any], *, json_: bool) -> int:
+    """Print what *ask* would become; nothing is touched."""
+    context = options.here(**flags)
+    made, _ = core.decide(context, ask)
+    env = launch.agent_environment(context, made, context.store.box(made.meta.run_name))
+    shown = plan.describe(made, sorted(env))
+    if json_:
+        typer.echo(json.dumps(shown, indent=1))
+        return 0
+    import yaml
+
+    typer.echo(redact.visible(yaml.safe_dump(shown, sort_keys=False, allow_unicode=True), newlines=True))
+    typer.echo("Nothing was touched.", err=True)
+    return 0
+
+
+def detach(ask: Ask, flags: dict[str, Any]) -> int:
+    """Start *ask* under a supervisor of its own and print its run's name."""
+    given = [word for name, value in flags.items() if value for word in (f"--{name.replace('_', '-')}", str(value))]
+    try:
+        name = control.detach([ask.run_type, *given, "--", ask.task, *ask.argv])
+    except control.Refused as why:
+        typer.echo(why.words.rstrip(), err=True)
+        return why.code
+    short_id = name.rpartition("__")[2]
+    typer.echo(name)
+    typer.echo(f"  follow: ./agent logs -f {short_id}   stop: ./agent stop {short_id}", err=True)
+    return 0
+
+
+def resume(target: str, message: str, flags: dict[str, Any], *, json_: bool) -> int:
+    """Go on with the run *target* and show how it ended; returns the exit code."""
+    context = options.here(**flags)
+    return _show(context, core.resume(context, target, message), json_=json_)
