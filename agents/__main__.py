@@ -13,11 +13,23 @@ def main() -> None:
     """Run the command line of this process and exit with its code."""
     # Run by path without isolation, Python puts this folder first, and our modules would stand in for others of the
     # same name (git, for one). With isolation it adds none, and the one that is needed is missing.
+    _open_streams()
     sys.path[:] = [_HOME, *(entry for entry in sys.path if entry not in {_HERE, _HOME})]
     from agents import lean
 
     code = lean.main(sys.argv[1:])
     sys.exit(_full() if code is None else code)
+
+
+def _open_streams() -> None:
+    """Have somewhere to write: a stream that the caller closed would be missing, and its number be given to a file."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            handle = os.open(os.devnull, os.O_RDWR)
+            if handle != number:
+                os.dup2(handle, number)
+                os.close(handle)
+            setattr(sys, name, open(number, "r" if number == 0 else "w", encoding="utf-8", closefd=False))  # noqa: SIM115
 
 
 def _full() -> int:

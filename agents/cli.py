@@ -51,6 +51,9 @@ def run(arguments: Sequence[str]) -> int:
         sys.stdout.flush()
     except BoxError as why:
         return _explain(why.message, why.hint, why.code)
+    except SystemExit as end:
+        # Typer's way of saying that the reader of our output has had enough.
+        return end.code if isinstance(end.code, int) and end.code != 1 else 0
     except KeyboardInterrupt:
         return _explain("Interrupted.", "", INTERRUPTED)
     except BrokenPipeError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING
 
 from agents import files
@@ -18,7 +19,9 @@ def candidates(context: Context, keep_for: float | None, keep_runs: int | None) 
 
     Without either limit nothing goes: evidence is not thrown away by default.
     """
-    names = context.store.names()
+    # A run that has settled but whose marker is still there is being written about.
+    busy = set(context.store.active().values())
+    names = [name for name in context.store.names() if name not in busy]
     beyond = set(names[: max(0, len(names) - keep_runs)]) if keep_runs is not None else set()
     return [name for name in names if _is_over(context, name) and (name in beyond or _is_old(context, name, keep_for))]
 
@@ -39,6 +42,15 @@ def _is_old(context: Context, name: str, keep_for: float | None) -> bool:
 
 def remove(context: Context, name: str) -> None:
     """Remove the box *name*; the ledger says so first, so that its seals are not missed (and never after)."""
+    owner = context.store.own(name)
+    if owner is None:
+        return
+    with contextlib.ExitStack() as undo:
+        undo.callback(owner.release)
+        _remove(context, name)
+
+
+def _remove(context: Context, name: str) -> None:
     context.journal.append("run.collected", name, {"status": "COLLECTED"}, anchor=True)
     for pointer, target in context.store.pointers().items():
         if target == name and pointer != "latest":

@@ -76,14 +76,21 @@ def open_context(
 
 def _settings(root: Path) -> str | None:
     path = root / "agent.yaml"
-    try:
-        return path.read_text("utf-8")
-    except FileNotFoundError:
+    if not path.exists() and not path.is_symlink():
         return None
+    try:
+        # Its operator may keep it elsewhere and link it; nothing but a file is waited for.
+        data = files.read_capped(path, _LARGEST_SETTINGS, follow=True)
+        if data is None:
+            os.close(files.open_regular(path, follow=True))
+        return (data or b"").decode("utf-8")
     except UnicodeDecodeError as why:
         raise OperatorError("agent.yaml is not UTF-8 text.", "Save it as UTF-8.") from why
     except OSError as why:
         raise OperatorError(f"agent.yaml cannot be read: {why.strerror}.", "Type: ls -l agent.yaml") from why
+
+
+_LARGEST_SETTINGS = 1024 * 1024
 
 
 def _to_stderr(line: str) -> None:

@@ -37,8 +37,10 @@ def stop(context: Context, target: str) -> RunState:
     state = context.store.load(name)
     if not _runs(state):
         raise OperatorError(f"Run {_id(name)} is not running: it is {state.status}.", "Type: ./agent list")
-    supervisor = (state.supervisor_pid, state.supervisor_start)
-    sent = supervisor[0] is not None and procs.interrupt(supervisor[0], supervisor[1])
+    # Who holds the owner lock is the supervisor, by the kernel's word; what a file says may be forged.
+    pid = procs.lock_holder(context.store.box(name).owner_lock)
+    supervisor = (pid, procs.start_of(pid))
+    sent = pid is not None and procs.interrupt(pid, supervisor[1])
     deadline = time.monotonic() + context.config.grace + _PATIENCE
     while sent and procs.is_alive(*supervisor) and time.monotonic() < deadline:
         state = context.store.load(name)
@@ -48,7 +50,8 @@ def stop(context: Context, target: str) -> RunState:
     sweep(context)
     state = context.store.load(name)
     if _runs(state):
-        raise HostError(f"The supervisor of {_id(name)} does not act.", f"Type: kill -9 {state.supervisor_pid}")
+        hint = f"Type: kill -9 {pid}" if procs.is_alive(*supervisor) else "Type: ./agent status"
+        raise HostError(f"The supervisor of {_id(name)} does not act.", hint)
     return state
 
 
@@ -61,16 +64,20 @@ def _id(name: str) -> str:
     return name.rpartition("__")[2]
 
 
-def detach(arguments: Sequence[str]) -> str:
+def detach(arguments: Sequence[str], given: bytes) -> str:
     """Start the command line *arguments* as a supervisor of its own session; returns the name of its run.
+
+    *given* is what it reads from its standard input.
 
     Raises what it said, with its exit code, where it did not come as far as a box.
     """
     read, write = os.pipe()
-    with tempfile.TemporaryFile() as words, os.fdopen(read, "rb") as report:
+    with tempfile.TemporaryFile() as words, tempfile.TemporaryFile() as stdin, os.fdopen(read, "rb") as report:
+        stdin.write(given)
+        stdin.seek(0)
         program = [sys.executable, *_isolation(), str(Path(__file__).with_name("__main__.py")), *arguments]
         process = subprocess.Popen(
-            program, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=words, pass_fds=[write],
+            program, stdin=stdin, stdout=subprocess.DEVNULL, stderr=words, pass_fds=[write],
             start_new_session=True, env={**os.environ, REPORT: str(write)},
         )  # fmt: skip
         os.close(write)

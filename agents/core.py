@@ -101,10 +101,13 @@ def _resumable(meta: RunMeta, state: RunState) -> RunState:
 
 
 def _check_sealed(context: Context, name: str) -> None:
-    """Refuse a meta.yaml that is not the one the ledger has sealed: it also says which program is run (T144)."""
-    seals = [journal.evidence(entry) for entry in context.journal.entries() if entry.get("run") == name]
-    sealed = next((seal["meta.yaml"] for seal in reversed(seals) if "meta.yaml" in seal), None)
-    if sealed and sealed != settle.hash_file(context.store.box(name), "meta.yaml"):
+    """Refuse a meta.yaml that is not the one of the start: it also says which program is run (T144)."""
+    entries = [entry for entry in context.journal.entries() if entry.get("run") == name]
+    facts = [entry["facts"] for entry in entries if isinstance(entry.get("facts"), dict)]
+    seals = [fact["meta_sha256"] for fact in facts if fact.get("meta_sha256")]
+    seals += [seal["meta.yaml"] for seal in map(journal.evidence, entries) if "meta.yaml" in seal]
+    now = settle.hash_file(context.store.box(name), "meta.yaml")
+    if any(seal != now for seal in seals):
         raise Tampered(f"meta.yaml of {name} is not what was sealed.", "Start a new run.")
 
 
@@ -119,7 +122,8 @@ def _again(context: Context, state: RunState, scene: Scene) -> RunState:
         "phase": Phase.PREPARING, "failure": None, "exit_code": None, "ended_at": None, "boot_id": scene.boot_id,
         "host_id": scene.host_id, "supervisor_pid": scene.supervisor[0], "supervisor_start": scene.supervisor[1],
         "attempt": state.attempt + 1, "last_heartbeat": iso(context.clock.wall()),
-        "clock_offset": context.clock.offset(),
+        "clock_offset": context.clock.offset(), "stall_after": context.config.stall_after,
+        "on_stall": context.config.on_stall,
     }  # fmt: skip
     return step(state, Status.ACTIVE, Actor.HUMAN, **fresh)
 
@@ -197,6 +201,7 @@ def _run(
 ) -> Outcome:
     """Drive a claimed run and bring it to its end, whatever happens on the way."""
     course = _Course()
+    envelope = settle.hash_file(context.store.box(made.meta.run_name), "meta.yaml")
     try:
         _announce(context, made, claimed)
         with _published(context, made):
@@ -205,7 +210,9 @@ def _run(
         course.ending = _failed(course.ending, why)
     except Exception as why:  # noqa: BLE001 - a fault of ours must end the run with the truth, not leave it ACTIVE
         course.ending = _broken(context, made.meta, course.ending, why)
-    return _settle(context, engine, made.meta, course)
+    if envelope != settle.hash_file(context.store.box(made.meta.run_name), "meta.yaml"):
+        course.changed += ("meta.yaml of its box",)
+    return _settle(context, engine, made, course)
 
 
 def _announce(context: Context, made: RunPlan, claimed: Callable[[str], None] | None) -> None:
@@ -214,7 +221,9 @@ def _announce(context: Context, made: RunPlan, claimed: Callable[[str], None] | 
         claimed(name)
     context.store.point("latest", name)
     event = "run.started" if made.state.attempt == 1 else "run.resumed"
-    context.journal.append(event, name, plan.facts(made.meta, made.state))
+    # The envelope is sealed before the agent lives: what it makes of the file afterwards is no envelope (T144).
+    sealed = {"meta_sha256": settle.hash_file(context.store.box(name), "meta.yaml")}
+    context.journal.append(event, name, {**plan.facts(made.meta, made.state), **sealed})
 
 
 def _drive(context: Context, engine: Engine, made: RunPlan, pending: Interrupts, course: _Course) -> None:
@@ -224,13 +233,19 @@ def _drive(context: Context, engine: Engine, made: RunPlan, pending: Interrupts,
         course.ending, course.answer = launch.drive(context, engine, made, LiveRun(context, made.meta, line), pending)
     finally:
         line.clear()
-    course.changed = before.changes(git.fingerprint(context.repo, before)) if before else ()
+    course.changed += before.changes(git.fingerprint(context.repo, before)) if before else ()
 
 
-def _settle(context: Context, engine: Engine, meta: RunMeta, course: _Course) -> Outcome:
+def _settle(context: Context, engine: Engine, made: RunPlan, course: _Course) -> Outcome:
     """Bring the run to its end on disk; only what cannot be written at all leaves it to the next sweep."""
+    meta = made.meta
     with files.reported("record how the run ended"):
-        context.store.update(meta.run_name, lambda state: _finalizing(state, course.ending))
+        try:
+            context.store.update(meta.run_name, lambda state: _finalizing(state, course.ending))
+        except (Tampered, OperatorError):
+            # Its box was removed or spoiled while it ran: what this process knows is the truth.
+            course.changed += ("its own box",)
+            context.store.restore(meta, _finalizing(made.state, course.ending))
     try:
         settle.write_report(context.store.box(meta.run_name), meta, course.ending, course.answer)
     except OSError as why:

@@ -11,7 +11,9 @@ if TYPE_CHECKING:
 _LINE: Final = re.compile(r"(?:export[ \t]+)?([A-Za-z_][A-Za-z0-9_]*)[ \t]*=[ \t]*(.*)")
 # A tracked .env.test is a stranger's text in a stranger's repository: it may give values, not choose what is run.
 _NOT_FROM_FILE: Final = re.compile(
-    r"(LD_|DYLD_|PYTHON|GIT_|AGENT_BOX_|BASH_|NODE_OPTIONS|PERL|RUBY|JAVA_TOOL|PROMPT_COMMAND)"
+    r"(LD_|DYLD_|PYTHON|GIT_|AGENT_BOX_|BASH_|NODE_|NPM_|PIP_|UV_|PERL|RUBY|GEM_|JAVA_|_JAVA|JDK_|PROMPT_COMMAND)"
+    r"|(OPENSSL_|XDG_|GLIBC_|MALLOC_|CARGO|RUST|GO(PATH|ROOT|FLAGS|ENV)|CURL_|WGET|SSH_|LESS|DOCKER_|KUBE|MAKE|CMAKE_)"
+    r"|(PAGER|EDITOR|VISUAL|BROWSER|NLSPATH|HOSTALIASES|RESOLV_HOST_CONF|.*_(CONF|CONFIG|OPTIONS|PRELOAD|EDITOR|PAGER))$"
     r"|(PATH|HOME|ENV|IFS|SHELL|RUN_DIR|ZDOTDIR|GCONV_PATH|LOCPATH)$"
     # Nor whom an agent talks to: its model's key would follow.
     r"|(OLLAMA_|ANTHROPIC_|CLAUDE_|SSL_CERT_|[A-Z_]*_PROXY$)",

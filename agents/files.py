@@ -112,22 +112,30 @@ def create(path: Path, data: bytes) -> bool:
     return True
 
 
-def read_capped(path: Path, limit: int) -> bytes | None:
-    """At most *limit* bytes of the regular file *path*, or None where there is none.
+def open_regular(path: Path, flags: int = os.O_RDONLY, *, follow: bool = False) -> int:
+    """Descriptor of the regular file *path*, opened with *flags*; raises OSError for anything else.
 
-    Neither a link nor a pipe is opened: what lies in a folder that an agent can write may be either.
+    A link is not followed unless *follow*, and a pipe, which would block for ever, is not waited for: what lies in a
+    folder that an agent can write may be either.
     """
+    link = 0 if follow else os.O_NOFOLLOW
+    handle = os.open(path, flags | link | os.O_NONBLOCK | os.O_CLOEXEC, FILE_MODE)
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise OSError(errno.EINVAL, "not a regular file", str(path))
+    return handle
+
+
+def read_capped(path: Path, limit: int, *, follow: bool = False) -> bytes | None:
+    """At most *limit* bytes of the regular file *path*, or None where there is none; a link counts to *follow* only."""
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        handle = open_regular(path, follow=follow)
     except OSError:
         return None
     try:
-        seen = os.fstat(handle)
-        if not stat.S_ISREG(seen.st_mode):
-            return None
         # A read sets aside as much memory as it is asked for.
         with os.fdopen(handle, "rb", closefd=False) as file:
-            return file.read(min(limit, seen.st_size))
+            return file.read(min(limit, os.fstat(handle).st_size))
     finally:
         os.close(handle)
 

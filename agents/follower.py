@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Final
 
+from agents import files
 from agents.events import PARSE_LIMIT, decode
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ class Follower:
     """
 
     def __init__(self, path: Path, dialect: Dialect, start: int = 0) -> None:
-        self._file = os.open(path, os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        self._file = files.open_regular(path, os.O_RDONLY | os.O_CREAT)
         self._dialect = dialect
         self._line = start
         self._read = start

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
 import stat
@@ -23,7 +24,9 @@ _KEPT: Final = frozenset({
 })  # fmt: skip
 
 LEDGER_REF: Final = "refs/agent-box/ledger"
-_OWN_REFS: Final = "refs/agent-box/"
+# A linked work tree has a ledger of its own, so its head needs a ref that the others do not share.
+LINKED_REF: Final = "refs/worktree/agent-box-ledger"
+_OWN_REFS: Final = (b"refs/agent-box/", b"refs/worktree/agent-box-")
 
 
 def environ(base: Mapping[str, str] | None = None) -> dict[str, str]:
@@ -40,17 +43,34 @@ def run(cwd: Path, *arguments: str, stdin: bytes = b"", sealed: bool = False) ->
     """
     extra = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"} if sealed else {}
     guard = ("-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}")
+    if not cwd.is_dir():
+        raise HostError(f"The folder {cwd} is gone.", "cd to a folder that exists.")
     try:
         return subprocess.run(
-            ["git", "--no-pager", *guard, *arguments],
-            cwd=cwd, env=environ() | extra, input=stdin, capture_output=True, check=False,
+            [program(os.environ.get("PATH", os.defpath)), "--no-pager", *guard, *arguments],
+            cwd=cwd, env=environ() | extra, input=stdin, capture_output=True, check=False, timeout=_PATIENCE,
         )  # fmt: skip
-    except FileNotFoundError as why:
-        if not cwd.is_dir():
-            raise HostError(f"The folder {cwd} is gone.", "cd to a folder that exists.") from why
-        raise HostError("git is not installed.", "Type: apt install git") from why
+    except subprocess.TimeoutExpired as why:
+        # A pipe in the place of .git/config would be waited for without end.
+        raise HostError(f"git {arguments[0]} did not answer for {_PATIENCE} s.", "Type: ls -l .git") from why
     except OSError as why:
         raise HostError(f"git cannot be run: {why.strerror}.", "Type: git --version") from why
+
+
+_PATIENCE: Final = 120
+
+
+@functools.cache
+def program(path: str) -> str:
+    """The git program on the search *path*, by its absolute name; raises HostError where there is none.
+
+    Entries that are relative are passed over: from within a repository they would find the repository's own `git`.
+    """
+    for folder in filter(os.path.isabs, path.split(os.pathsep)):
+        found = os.path.join(folder, "git")  # noqa: PTH118 - no Path is needed for what is tried and forgotten
+        if os.path.isfile(found) and os.access(found, os.X_OK):  # noqa: PTH113 - as above
+            return found
+    raise HostError("git is not installed.", "Type: apt install git")
 
 
 def output(cwd: Path, *arguments: str, stdin: bytes = b"", sealed: bool = False) -> bytes:
@@ -115,7 +135,40 @@ def _refusal(done: subprocess.CompletedProcess[bytes]) -> OperatorError:
 
 def is_dirty(repo: Repository) -> bool:
     """Whether the checkout differs from HEAD, untracked files included."""
-    return bool(output(repo.root, "status", "--porcelain", "-z", "--untracked-files=normal").strip(b"\0"))
+    listed = output(repo.root, *_unfiltered(repo), "status", "--porcelain", "-z", "--untracked-files=normal", *_SHALLOW)
+    return bool(listed.strip(b"\0"))
+
+
+# Looking into a submodule would obey its own configuration.
+_SHALLOW: Final = ("--ignore-submodules=dirty",)
+
+
+def _unfiltered(repo: Repository) -> tuple[str, ...]:
+    """Options that keep `git status` from running the filters of this repository's own configuration.
+
+    An agent of an earlier run may have planted them. Without them a file that was touched may count as changed.
+    """
+    if not _speaks_of_filters(repo):
+        return ()
+    listed = run(repo.root, "config", "--name-only", "-z", "--get-regexp", r"^filter\.", sealed=True).stdout
+    names = {line.rpartition(b".")[0] for line in filter(None, listed.split(b"\0"))}
+    # A name with "=" or a line break cannot be said on the command line: such a filter is nobody's honest one.
+    odd = [name for name in names if b"=" in name or b"\n" in name]
+    if odd:
+        raise HostError("A filter with an odd name stands in the git configuration.", "Look: git config -l --local")
+    keys = (("clean", ""), ("smudge", ""), ("process", ""), ("required", "false"))
+    return tuple(
+        word for name in sorted(names) for key, value in keys for word in ("-c", f"{os.fsdecode(name)}.{key}={value}")
+    )
+
+
+def _speaks_of_filters(repo: Repository) -> bool:
+    """Whether the configuration may name a filter: asking git costs a process, and most have none."""
+    if (repo.common_dir / "config.worktree").exists() or (repo.root / ".git").is_file():
+        return True
+    path = repo.common_dir / "config"
+    text = path.read_bytes().lower() if path.is_file() else b""
+    return b"filter" in text or b"include" in text
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,15 +221,15 @@ def _hash_file(path: Path) -> str:
 
 def _ref_parts(repo: Repository) -> dict[str, str]:
     refs = output(repo.root, "for-each-ref", "--format=%(refname) %(objectname)", sealed=True).splitlines()
-    theirs = b"\n".join(line for line in refs if not line.startswith(_OWN_REFS.encode()))
+    theirs = b"\n".join(line for line in refs if not line.startswith(_OWN_REFS))
     head = run(repo.root, "rev-parse", "HEAD", "--symbolic-full-name", "HEAD", sealed=True).stdout
     return {"refs": hashlib.sha256(theirs).hexdigest(), "HEAD": head.decode("ascii", "replace")}
 
 
 def _file_parts(repo: Repository) -> dict[str, str]:
     # In a submodule git would obey settings that are not part of the fingerprint, so only its commit is compared.
-    listed = output(repo.root, "status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames",
-                    "--ignore-submodules=dirty", sealed=True)  # fmt: skip
+    listed = output(repo.root, *_unfiltered(repo), "status", "--porcelain=v1", "-z", "--untracked-files=all",
+                    "--no-renames", *_SHALLOW, sealed=True)  # fmt: skip
     parts = {}
     for entry in filter(None, listed.split(b"\0")):
         state, name = entry[:2].decode("ascii", "replace"), os.fsdecode(entry[3:])
@@ -195,25 +248,37 @@ def _stamp(path: Path) -> str:
 def exclude(repo: Repository, patterns: Sequence[str]) -> None:
     """Have git ignore *patterns* in this repository alone, through its info/exclude (T121)."""
     path = repo.common_dir / "info" / "exclude"
-    present = path.read_text("utf-8", "surrogateescape") if path.exists() else ""
+    present = path.read_text("utf-8", "surrogateescape") if path.is_file() else ""
     missing = [pattern for pattern in patterns if pattern not in present.splitlines()]
     if not missing:
         return
+    if path.exists() and not path.is_file():
+        raise HostError(f"{path} is not a file.", "Move it away.")
     path.parent.mkdir(exist_ok=True)
     start = "" if not present or present.endswith("\n") else "\n"
     with path.open("a", encoding="utf-8") as file:
         file.write(f"{start}# Agent Box\n" + "".join(f"{pattern}\n" for pattern in missing))
 
 
+def ledger_ref(repo: Repository) -> str:
+    """The ref that keeps the head of the ledger of this work tree."""
+    link = repo.root / ".git"
+    if not link.is_file():
+        return LEDGER_REF
+    own = repo.root / os.fsdecode(link.read_bytes().removeprefix(b"gitdir:").strip())
+    # A submodule's git directory is all its own.
+    return LEDGER_REF if own.resolve() == repo.common_dir.resolve() else LINKED_REF
+
+
 def write_anchor(repo: Repository, head: bytes) -> None:
     """Keep *head* (of the ledger) in a ref of the repository's own, where no airlock can write."""
     blob = output(repo.root, "hash-object", "-w", "--stdin", stdin=head).decode().strip()
-    output(repo.root, "update-ref", LEDGER_REF, blob)
+    output(repo.root, "update-ref", ledger_ref(repo), blob)
 
 
 def read_anchor(repo: Repository) -> bytes | None:
     """What :func:`write_anchor` kept last, or None."""
-    done = run(repo.root, "cat-file", "blob", LEDGER_REF)
+    done = run(repo.root, "cat-file", "blob", ledger_ref(repo))
     return None if done.returncode else done.stdout
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 import time
 
 from agents import views
@@ -23,10 +24,10 @@ if TYPE_CHECKING:
 TAIL: Final = 256 * 1024  # as agents.journal.TAIL, whose import is not cheap; a test compares them
 ROWS: Final = 30
 SHOWN: Final = 10
-STALL_AFTER: Final = 240.0
-"""Seconds of silence from which on the full way is asked to look; below the default limit, on purpose."""
+STALL_AFTER: Final = 300.0
+"""Seconds, where a run's state does not say."""
 
-_DECIDING: Final = ("GIT_DIR", "GIT_WORK_TREE", "AGENT_BOX_ON_STALL", "AGENT_BOX_STALL_AFTER")
+_DECIDING: Final = ("GIT_DIR", "GIT_WORK_TREE")
 """Variables that change the answer in ways that only the full command line knows."""
 
 
@@ -38,9 +39,8 @@ def table(verb: str) -> str | None:
     """What `agent VERB` (status or list) prints here and now, or None where the full command line has to say it."""
     try:
         root = _root(os.getcwd())
-        # With an agent.yaml silence may mean something else, and reading it takes a YAML parser.
-        rows = _rows(os.path.join(root, DATA), alone=os.path.exists(os.path.join(root, "agent.yaml")))
-    except (NotLean, OSError, ValueError, KeyError, TypeError, AttributeError):
+        rows = _rows(os.path.join(root, DATA))
+    except (NotLean, OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
     now = time.time()
     return views.status(rows[:SHOWN], now) if verb == "status" else views.listing(rows, now)
@@ -59,17 +59,15 @@ def _root(folder: str) -> str:
     return folder
 
 
-def _rows(data: str, *, alone: bool) -> list[dict[str, Any]]:
+def _rows(data: str) -> list[dict[str, Any]]:
     rows = views.fold(_entries(os.path.join(data, LEDGER)))[:ROWS]
     live = _live(data)
-    if live and alone:
-        raise NotLean
     return [{**row, **live.get(str(row.get("run")), {})} for row in rows]
 
 
 def _entries(path: str) -> list[Mapping[str, Any]]:
     try:
-        handle = os.open(path, os.O_RDONLY)
+        handle = _open(path)
     except FileNotFoundError:
         return []
     try:
@@ -92,7 +90,9 @@ def _live(data: str) -> dict[str, dict[str, Any]]:
         box = os.path.join(data, RUNS, name)
         state = json.loads(_read(os.path.join(box, STATE)))
         last = epoch(state.get("last_heartbeat") or state.get("started_at"))
-        if not _is_owned(os.path.join(box, OWNER_LOCK)) or last is None or time.time() - last > STALL_AFTER:
+        # From four fifths of its silence on the full way is asked to look.
+        patience = 0.8 * (state.get("stall_after") or STALL_AFTER)
+        if not _is_owned(os.path.join(box, OWNER_LOCK)) or last is None or time.time() - last > patience:
             raise NotLean
         found[name] = {"status": state["status"], "phase": state.get("phase")}
     return found
@@ -101,7 +101,7 @@ def _live(data: str) -> dict[str, dict[str, Any]]:
 def _is_owned(path: str) -> bool:
     import fcntl
 
-    handle = os.open(path, os.O_RDONLY)
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     try:
         fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -112,8 +112,17 @@ def _is_owned(path: str) -> bool:
 
 
 def _read(path: str) -> bytes:
+    handle = _open(path)
     try:
-        with open(path, "rb") as file:
-            return file.read(1024 * 1024)
-    except FileNotFoundError:
-        return b""
+        return os.read(handle, 1024 * 1024)
+    finally:
+        os.close(handle)
+
+
+def _open(path: str) -> int:
+    # Not blocking: a pipe that somebody put in the file's place has no writer.
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise NotLean
+    return handle

@@ -51,7 +51,7 @@ class Journal:
             self._draw()
 
     def _write(self, line: bytes) -> None:
-        handle = os.open(self._layout.ledger, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, files.FILE_MODE)
+        handle = files.open_regular(self._layout.ledger, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         try:
             size = os.fstat(handle).st_size
             try:
@@ -87,7 +87,7 @@ class Journal:
 
     def _tail_bytes(self, size: int = TAIL) -> bytes:
         try:
-            handle = os.open(self._layout.ledger, os.O_RDONLY | os.O_CLOEXEC)
+            handle = files.open_regular(self._layout.ledger)
         except FileNotFoundError:
             return b""
         try:
@@ -136,7 +136,7 @@ class Journal:
 
     def anchors(self) -> dict[str, Head]:
         """Heads that are remembered outside the ledger, by place."""
-        kept = {"the git ref refs/agent-box/ledger": git.read_anchor(self._repo)}
+        kept = {f"the git ref {git.ledger_ref(self._repo)}": git.read_anchor(self._repo)}
         if self.head_file:
             kept["the user's state folder"] = files.read_capped(self.head_file, 4096)
         return {where: head for where, data in kept.items() if (head := Head.from_json(data))}
@@ -173,7 +173,8 @@ class Journal:
     def lines(self) -> list[bytes]:
         """All whole lines, raw, without their ends."""
         try:
-            data = self._layout.ledger.read_bytes()
+            with os.fdopen(files.open_regular(self._layout.ledger), "rb") as file:
+                data = file.read()
         except FileNotFoundError:
             return []
         return data[: len(data) - ledger.torn(data)].split(b"\n")[:-1]
@@ -184,7 +185,9 @@ class Journal:
 
     def _draw(self) -> None:
         rows, older = self.rows()
-        files.write(self._layout.dashboard, views.index_md(rows, older=older).encode(), durable=False)
+        # A picture that cannot be hung must not cost the entry that it shows: the next one draws it again.
+        with contextlib.suppress(OSError):
+            files.write(self._layout.dashboard, views.index_md(rows, older=older).encode(), durable=False)
 
     def redraw(self) -> None:
         """Draw the dashboard anew from the ledger."""

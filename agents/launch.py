@@ -35,12 +35,13 @@ RESERVE: Final = 1024 * 1024
 """Bytes kept free for the end of the run: report, state, ledger entry, dashboard."""
 
 
+_ENV_TEST_LIMIT: Final = 256 * 1024
+
+
 def agent_environment(context: Context, made: RunPlan, box: Box) -> dict[str, str]:
     """The environment of the agent of *made* in *box* (T151)."""
-    try:
-        env_test = (context.layout.root / ".env.test").read_text("utf-8", "replace")
-    except OSError:
-        env_test = ""
+    text = files.read_capped(context.layout.root / ".env.test", _ENV_TEST_LIMIT) if made.command.env_test else None
+    env_test = (text or b"").decode("utf-8", "replace")
     fixed = {
         procs.RUN_MARK: procs.mark(box.path),
         "AGENT_BOX_RUN": made.meta.run_name,
@@ -89,7 +90,7 @@ def _drive(
 @contextlib.contextmanager
 def _reserved(box: Box) -> Iterator[Box]:
     """Hold some disk space while the agent runs: one that fills the disk must not keep its end from being written."""
-    handle = os.open(box.reserve, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, files.FILE_MODE)
+    handle = files.open_regular(box.reserve, os.O_WRONLY | os.O_CREAT)
     try:
         try:
             os.posix_fallocate(handle, 0, RESERVE)

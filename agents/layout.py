@@ -22,7 +22,7 @@ COMMANDS: Final = ".claude/commands"
 STAGING: Final = ".new-"
 
 # What the box writes into the operator's repository, kept out of sight through .git/info/exclude (T121).
-EXCLUDED: Final = ("/.agents/", "/agent_box/", "/.claude/commands/run_*/")
+EXCLUDED: Final = ("/.agents", "/agent_box", "/.claude/commands/run_*/")
 
 # The files of a box whose hashes a finishing ledger entry seals, in the order in which `show` names them.
 EVIDENCE: Final = (

@@ -44,7 +44,10 @@ def _print(text: str) -> int:
     try:
         sys.stdout.write(text)
         sys.stdout.flush()
-    except BrokenPipeError:
-        # The reader has had enough; nothing must be written to it at exit either.
+    except OSError as why:
+        # Nothing more must be written to it, at exit either. A reader that has had enough is no fault.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        if not isinstance(why, BrokenPipeError):
+            sys.stderr.write(f"agent: Cannot print: {why.strerror}.\n")
+            return 4
     return 0

@@ -224,6 +224,10 @@ class RunState:
     clock_offset: float | None = None
     """Wall minus monotonic time at the heartbeat, in seconds: tells silence from a clock that jumped or slept."""
     config_hash: str = ""
+    stall_after: float | None = None
+    """Seconds of silence that this run may keep, and what then happens to it: a sweep judges by these, not by the
+    settings of whoever happens to type the next command."""
+    on_stall: str | None = None
     failure: Failure | None = None
     exit_code: int | None = None
     usage: Mapping[str, Any] = field(default_factory=dict)

@@ -100,7 +100,9 @@ def plan_run(ask: Ask, scene: Scene, config: Config, engine: Engine, short_id: s
     state = RunState(
         boot_id=scene.boot_id, host_id=scene.host_id, supervisor_pid=scene.supervisor[0],
         supervisor_start=scene.supervisor[1], isolation=scene.isolation, model=scene.model,
-        session_cwd=str(scene.layout.root), started_at=iso(scene.now), clock_offset=scene.clock_offset,
+        session_cwd=str(scene.layout.root),
+        stall_after=config.stall_after, on_stall=config.on_stall, started_at=iso(scene.now),
+        clock_offset=scene.clock_offset,
         config_hash=meta.config_hash,
     )  # fmt: skip
     return _complete(meta, state, files, scene, config, engine, session=_session(scene.token, short_id))

@@ -235,20 +235,21 @@ def end_remains(mark: str, processes: Sequence[tuple[int | None, int | None]], w
     """End what a dead supervisor left of a run; returns how many processes were killed.
 
     *processes* are (pid, start) of guard and agent. The guard ends the tree by itself as soon as its lifeline is gone,
-    so it is given *wait* seconds first. Killed are the recorded processes that still are who they were, their
-    descendants, and whatever carries the run's mark in its environment; never anything else (T140).
+    so it is given *wait* seconds first. Killed is what carries the run's mark in its environment, and what descends
+    from such a process; never anything else. A recorded pid is not enough: the record may be a forgery (T140).
     """
     deadline = time.monotonic() + wait
     while any(is_alive(*known) for known in processes) and time.monotonic() < deadline:
         time.sleep(0.02)
-    victims: set[int] = set()
-    for pid, start in processes:
-        if pid is not None and is_alive(pid, start):
-            victims |= {pid, *guard.descendants(pid)}
-    victims |= set(marked(mark))
+    victims = _marked_trees(mark)
     guard.signal_all(sorted(victims), signal.SIGSTOP)
-    guard.signal_all(sorted(victims | set(marked(mark))), signal.SIGKILL)
+    guard.signal_all(sorted(victims | _marked_trees(mark)), signal.SIGKILL)
     return len(victims)
+
+
+def _marked_trees(mark: str) -> set[int]:
+    found = marked(mark)
+    return {*found, *(below for pid in found for below in guard.descendants(pid))} - {os.getpid()}
 
 
 def marked(mark: str) -> list[int]:
@@ -264,6 +265,18 @@ def marked(mark: str) -> list[int]:
     return found
 
 
+def lock_holder(path: Path) -> int | None:
+    """Pid of the process that holds the lock *path*, by the kernel's word; None where nobody is known to."""
+    try:
+        here = path.stat()
+        held = Path("/proc/locks").read_text("ascii")
+    except OSError:
+        return None
+    place = f"{os.major(here.st_dev):02x}:{os.minor(here.st_dev):02x}:{here.st_ino}"
+    found = [line.split() for line in held.splitlines() if f" {place} " in line and " -> " not in line]
+    return next((int(fields[4]) for fields in found if fields[1] == "FLOCK" and int(fields[4]) > 0), None)
+
+
 def interrupt(pid: int, start: int | None) -> bool:
     """Send SIGTERM to *pid* if it still is the process started at *start*; returns whether it was sent."""
     try:
@@ -275,6 +288,8 @@ def interrupt(pid: int, start: int | None) -> bool:
         if not is_alive(pid, start):
             return False
         signal.pidfd_send_signal(handle, signal.SIGTERM)
+        # One that was stopped would hear it only when somebody wakes it.
+        signal.pidfd_send_signal(handle, signal.SIGCONT)
     except OSError:
         return False
     finally:

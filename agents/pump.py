@@ -9,7 +9,7 @@ import select
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Protocol
 
-from agents.errors import BoxError, HostError
+from agents.errors import BoxError
 from agents.events import Progress, Result, reduce
 from agents.model import FailureKind
 from agents.procs import busy_ticks
@@ -134,7 +134,7 @@ class Pump:
         """The disk may fail in here: without evidence no agent may go on."""
         try:
             yield
-        except (OSError, HostError) as why:
+        except (OSError, BoxError) as why:
             self._broken = True
             cause, message = trouble(why)
             # Said even if the end was ordered before: an end that cannot be recorded is no good one.

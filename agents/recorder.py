@@ -6,6 +6,8 @@ import errno
 import os
 from typing import TYPE_CHECKING, Final
 
+from agents import files
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -24,7 +26,7 @@ class PipeRecorder:
     def __init__(self, source: int, path: Path, limit: int, *, drop: bool = False) -> None:
         self._source = source
         # splice(2) refuses a file opened for appending, so the end is sought by hand.
-        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        self._file = files.open_regular(path, os.O_WRONLY | os.O_CREAT)
         self.size = os.lseek(self._file, 0, os.SEEK_END)
         self._limit = limit
         self._drop = drop
@@ -98,8 +100,8 @@ class SpoolRecorder:
     """
 
     def __init__(self, spool: Path, path: Path, limit: int) -> None:
-        self._source = os.open(spool, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
-        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        self._source = files.open_regular(spool)
+        self._file = files.open_regular(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         self.size = os.lseek(self._file, 0, os.SEEK_END)
         self._read = 0
         self._limit = limit

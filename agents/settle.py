@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import hashlib
+import os
 from typing import TYPE_CHECKING, Any, Final
 
 from agents import facts, files, plan, redact
@@ -119,7 +120,7 @@ def seal(box: Box) -> dict[str, str]:
 
 def hash_file(box: Box, name: str) -> str | None:
     """SHA-256 of the file *name* of the box, or None where it is not there."""
-    with contextlib.suppress(OSError), (box.path / name).open("rb") as file:
+    with contextlib.suppress(OSError), os.fdopen(files.open_regular(box.path / name), "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
     return None
 

@@ -112,15 +112,26 @@ class Store:
             files.write(box.state, written.to_json(), durable=durable)
         return written
 
+    def restore(self, meta: RunMeta, state: RunState) -> None:
+        """Write *meta* and *state* anew where an agent has removed or spoiled them; the rest of the box stays."""
+        box = self.box(meta.run_name)
+        for folder in (box.path, box.path / "raw", box.path / "private"):
+            files.make_folder(folder)
+        with files.Lock(box.state_lock):
+            files.write(box.meta, _yaml(meta))
+            files.write(box.state, dataclasses.replace(state, revision=state.revision + 1).to_json())
+
     def active(self) -> dict[str, str]:
         """Short id to run name of every run that may be ACTIVE."""
         try:
             # A hidden name is a marker that is being made.
             markers = sorted(path for path in self.layout.active.iterdir() if not path.name.startswith("."))
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return {}
         found = {path.name: files.read_capped(path, 300) for path in markers}
-        return {short_id: text.decode("utf-8", "replace") for short_id, text in found.items() if text is not None}
+        named = {short_id: text.decode("utf-8", "replace") for short_id, text in found.items() if text is not None}
+        # What a marker says is used as a path: only a run's own name will do, under its own id.
+        return {short_id: name for short_id, name in named.items() if not name or _id_of(name) == short_id}
 
     def deactivate(self, short_id: str) -> None:
         """Remove the marker of a run that has settled."""
@@ -173,20 +184,29 @@ class Store:
         return naming.resolve(target, self.names(), pointers)
 
 
-def _build(layout: Layout, staging: Path, meta: RunMeta, state: RunState, extra: Mapping[str, bytes]) -> files.Lock:
+def _id_of(name: str) -> str | None:
+    parsed = naming.parse(name)
+    return parsed.short_id if parsed else None
+
+
+def _yaml(meta: RunMeta) -> bytes:
+    """The bytes of meta.yaml."""
     import yaml
 
+    dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+    text = yaml.dump(meta.to_dict(), Dumper=dumper, sort_keys=False, allow_unicode=True)
+    # Surrogates stand for bytes of the command line that are no UTF-8; a replaced character keeps the file readable.
+    return str(text).encode("utf-8", "replace")
+
+
+def _build(layout: Layout, staging: Path, meta: RunMeta, state: RunState, extra: Mapping[str, bytes]) -> files.Lock:
     box = type(layout.box("x"))(staging)
     for folder in (staging, staging / "raw", staging / "private", box.outbox):
         files.make_folder(folder)
     lock = files.Lock(box.owner_lock)
     if not lock.acquire(timeout=0):
         raise HostError("A new box is already owned by somebody.", "Type: ./agent doctor")
-    text = yaml.dump(
-        meta.to_dict(), Dumper=getattr(yaml, "CSafeDumper", yaml.SafeDumper), sort_keys=False, allow_unicode=True
-    )
-    # Surrogates stand for bytes of the command line that are no UTF-8; a replaced character keeps the file readable.
-    contents = {"meta.yaml": text.encode("utf-8", "replace"), "state.json": state.to_json(), **extra}
+    contents = {"meta.yaml": _yaml(meta), "state.json": state.to_json(), **extra}
     for relative, data in contents.items():
         files.write(staging / relative, data, durable=False)
     for relative in contents:

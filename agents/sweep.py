@@ -52,7 +52,7 @@ def _tend(context: Context, short_id: str, name: str) -> bool:
         _drop_marker(context, short_id)
         return False
     state = context.store.load(name)
-    verdict = watchdog.judge(state, facts(context, name, state), context.config.stall_after)
+    verdict = watchdog.judge(state, facts(context, name, state), _patience(context, state))
     if verdict in {Verdict.FINE, Verdict.FOREIGN}:
         return False
     # A moment of patience: whoever looks whether the lock is held keeps others from taking it meanwhile.
@@ -64,8 +64,13 @@ def _tend(context: Context, short_id: str, name: str) -> bool:
         undo.callback(owner.release)
         # Somebody may have been faster between the look and the lock.
         state = context.store.load(name)
-        verdict = watchdog.judge(state, facts(context, name, state, owned=True), context.config.stall_after)
+        verdict = watchdog.judge(state, facts(context, name, state, owned=True), _patience(context, state))
         return _recover(context, name, state, verdict)
+
+
+def _patience(context: Context, state: RunState) -> float:
+    """Seconds of silence that the run in *state* may keep; runs of an older version did not say."""
+    return context.config.stall_after if state.stall_after is None else state.stall_after
 
 
 def _mark(context: Context, name: str) -> str:
@@ -98,13 +103,13 @@ def _drop_marker(context: Context, short_id: str) -> None:
 
 def _stall(context: Context, name: str, state: RunState) -> bool:
     """A silent run whose supervisor lives but does not act (stopped, hung): reap its tree and say so."""
-    if context.config.on_stall == "mark":
+    if (state.on_stall or context.config.on_stall) == "mark":
         return False
     meta = context.store.meta(name)
     procs.end_remains(_mark(context, name), _processes(state), wait=0)
     failure = Failure(
         kind=FailureKind.STALLED,
-        message=f"It said nothing for {context.config.stall_after:g} s.",
+        message=f"It said nothing for {_patience(context, state):g} s.",
         last_safe_artifact=settle.last_safe_artifact(context.store.box(name)),
     )
 
@@ -188,7 +193,8 @@ def _catch_up(context: Context, meta: RunMeta, state: RunState) -> None:
 
 def _collect(context: Context) -> None:
     """Remove the commands of runs that are over, and staging folders that dead starts left."""
-    publish.collect(context.layout, context.store.active())
+    with contextlib.suppress(OSError):
+        publish.collect(context.layout, context.store.active())
     for path in context.layout.staging.glob("*"):
         # One that cannot be removed must not keep the others.
         with contextlib.suppress(OSError):

@@ -31,7 +31,7 @@ def follow(context: Context, name: str, *, to_the_end: bool, whole: bool = False
         time.sleep(_PAUSE)
     if not path.exists():
         return
-    with path.open("rb") as stream:
+    with os.fdopen(files.open_regular(path), "rb") as stream:
         lines = _Lines(stream, whole=whole)
         while True:
             # Asked before reading: what came between the last read and the end is still read.

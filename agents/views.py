@@ -92,7 +92,7 @@ def index_md(rows: Sequence[Mapping[str, Any]], *, older: bool) -> str:
     if not rows:
         lines.append('| | | | | | | | | no run yet: `./agent scout "how does this work?"` |')
     tail = "Older runs: `./agent list --all`." if older else ""
-    return "\n".join([*lines, "", "Rendered from INDEX.jsonl; `./agent verify` checks it.", *filter(None, [tail]), ""])
+    return "\n".join([*lines, "", "Drawn from INDEX.jsonl, which `./agent verify` checks.", *filter(None, [tail]), ""])
 
 
 def _md_row(row: Mapping[str, Any]) -> str:

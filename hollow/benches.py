@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _WORD: Final = re.compile(r"bench(?:mark)?s?", re.IGNORECASE)
+# By folder or by file name, but not "workbench" or "benchpress": a separator must stand on both sides.
 _PLACE: Final = re.compile(
     r"(?:^|/)(?:bench(?:mark)?(?:es|s)?|perf|asv_bench)/|(?:^|[/_.-])bench(?:mark)?s?(?:[_.-][^/]*)?\.\w+$",
     re.IGNORECASE,
@@ -22,6 +23,7 @@ _PLACE: Final = re.compile(
 _GO: Final = re.compile(r"^func (Benchmark\w*)\(\w+ \*testing\.B\)", re.MULTILINE)
 _PYTEST: Final = re.compile(r"^\s*(?:async )?def (test_\w+|bench_\w+)\([^)]*\bbenchmark\b", re.MULTILINE)
 _TARGET: Final = re.compile(r"^([\w./-]*(?:bench|perf)[\w./-]*):(?!=)", re.MULTILINE)
+# The name may follow other keys of the same table, never a new table.
 _CARGO: Final = re.compile(r"^\[\[bench\]\]\s*(?:^\w[^\n]*\n)*?^name\s*=\s*\"([\w-]+)\"", re.MULTILINE)
 _READ_MOST: Final = 3000
 """Files looked into; a repository with more is searched by name beyond them."""
@@ -81,6 +83,7 @@ def _in_file(path: str, text: str) -> Iterator[Bench]:
         yield from rules[name](path, text)
     elif name.endswith("_test.go"):
         yield from _matches(path, text, _GO, f"go test -run '^$' -bench '^{{}}$' ./{folder}")
+    # pytest-benchmark is a fixture of that name; a file without it is run as a script, below.
     elif language(path) == "python" and _PYTEST.search(text):
         yield from _matches(path, text, _PYTEST, f"python -m pytest {path} -k {{}}")
     elif name == "asv.conf.json":
@@ -107,6 +110,7 @@ def _scripts(path: str, text: str) -> Iterator[Bench]:
     scripts = read.get("scripts") if isinstance(read, dict) else None
     for name, told in (scripts if isinstance(scripts, dict) else {}).items():
         if _WORD.search(name) or (isinstance(told, str) and _WORD.search(told)):
+            # JSON keeps no lines; the first place of the key is close enough to open the file at.
             at = text.find(json.dumps(name))
             yield Bench(path, text.count("\n", 0, max(0, at)) + 1, name, f"npm run {name}")
 
@@ -115,6 +119,7 @@ def _tools(path: str, text: str) -> Iterator[Bench]:
     """The first line of a Python tool's configuration that speaks of benchmarks."""
     for number, line in enumerate(text.split("\n"), 1):
         if _WORD.search(line):
+            # Listing what there is always works; the name of the right session stands in prose and is not guessed.
             runner = {"tox.ini": "tox", "noxfile.py": "nox"}.get(path.rsplit("/", 1)[-1], "")
             yield Bench(path, number, line.strip()[:80], f"{runner} --list" if runner else "")
             return

@@ -7,13 +7,16 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from hollow.gitread import GitReadError, git
+from hollow.gitread import GitReadError, compare, git
 from hollow.tracked import LARGEST
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+# A range, HEAD with steps, or an id of seven digits and more, the fewest that git prints; a bare word like "main" is
+# more often prose than a branch. It is no guard: git is asked for an id behind --end-of-options, and only ids go
+# further.
 _RANGE: Final = re.compile(
     r"(?<![\w./~^-])([\w./~^@{}-]*?\w[\w./~^@{}-]*\.\.\.?[\w./~^@{}-]*|HEAD[~^\d]+|[0-9a-f]{7,40})(?![\w/])"
 )
@@ -70,10 +73,12 @@ def under_review(repo: Path, task: str) -> Change:
 
     Raises :class:`hollow.gitread.GitReadError` where git cannot show it.
     """
+    # The first that git knows: "1.2..1.3" in a sentence may look like a range and be none.
     for word in _RANGE.findall(task):
         if (named := _named(repo, word)) is not None:
             return named
     head = _commit(repo, "HEAD")
+    # Against HEAD, not the index: staged or not makes no difference to a reviewer.
     local = _change(repo, "the uncommitted change", [head or _empty_tree(repo)], None)
     if local.files or head is None:
         return local
@@ -122,9 +127,10 @@ def _commit(repo: Path, name: str) -> str | None:
 
 def _change(repo: Path, title: str, ends: list[str], revision: str | None) -> Change:
     """The difference between two commits, or between one and the working tree."""
-    names = git(repo, "diff", "--name-status", "-z", *_SAFE, *ends, "--")
-    sizes = _sizes(git(repo, "diff", "--numstat", "-z", *_SAFE, *ends, "--"))
-    text = git(repo, "diff", "--unified=0", *_SHAPE, *_SAFE, *ends, "--")
+    # Three listings of one difference: only NUL-separated ones name every path exactly, and the text has the lines.
+    names = compare(repo, "diff", "--name-status", "-z", *_SAFE, *ends, "--")
+    sizes = _sizes(compare(repo, "diff", "--numstat", "-z", *_SAFE, *ends, "--"))
+    text = compare(repo, "diff", "--unified=0", *_SHAPE, *_SAFE, *ends, "--")
     bodies = dict(_bodies(text[:_MOST_DIFF]))
     files = []
     for status, old, new in _named_files(names):
@@ -165,6 +171,7 @@ def _bodies(text: bytes) -> Iterator[tuple[str, tuple[tuple[Line, ...], tuple[in
     for part in (b"\n" + text).split(b"\ndiff --git ")[1:]:
         rows = part.split(b"\n")
         path = next((row[4:] for row in rows if row.startswith(b"+++ ")), b"")
+        # A deleted file has /dev/null here; nothing of it is left to look at.
         if path.startswith((b"b/", b'"b/')):
             yield _plain(path), _added(rows)
 
@@ -189,7 +196,9 @@ def _added(rows: list[bytes]) -> tuple[tuple[Line, ...], tuple[int, ...]]:
     for row in rows:
         if hit := _HUNK.match(row):
             number = int(hit[1])
+            # Where a file was emptied, git says that the change begins at line 0.
             hunks.append(max(1, number))
+        # Before the first hunk, "+++" is the file's name; within one it is a line that begins with two plus signs.
         elif number and row.startswith(b"+"):
             lines.append(Line(number, row[1 : LARGEST // 256].decode("utf-8", "replace").rstrip("\r")))
             number += 1

@@ -79,6 +79,7 @@ class Confinement:
             real = Path(os.path.realpath(self._absolute(path), strict=True))
         except OSError as why:
             raise Refusal(f"{path} cannot be opened: {os.strerror(why.errno or errno.ENOENT)}.") from None
+        # Judged again by where it leads: a link may have an innocent name.
         parts = self._inside(real, path)
         if parts and looks_secret(parts[-1]) and not real.is_dir() and not self._tracked("/".join(parts)):
             raise Refusal(f"{path} looks like a secret that git does not track; it is closed to agents.")
@@ -156,6 +157,7 @@ def _open_regular(name: str, parent: int, asked: str) -> int:
         descriptor = os.open(name, flags, dir_fd=parent)
     except OSError as why:
         raise _refused(why, asked, "is no regular file") from None
+    # Between the look and the opening the name may have been given to another file.
     after = os.fstat(descriptor)
     if (after.st_dev, after.st_ino) != (before.st_dev, before.st_ino):
         os.close(descriptor)

@@ -43,6 +43,7 @@ class Order:
 
 def read_task(source: IO[bytes] | None) -> str:
     """Return the task from *source*; invalid UTF-8 is replaced. Raises :class:`BadRequest` if empty or too large."""
+    # One byte more than allowed tells "too large" from "just fits" without reading the rest.
     data = source.read(MAX_TASK + 1) if source is not None else b""
     if len(data) > MAX_TASK:
         raise BadRequest(f"The task on standard input is larger than {MAX_TASK} bytes.")
@@ -85,6 +86,7 @@ def _end(order: Order, out: IO[bytes], answer: Answer, code: int, started: float
 
 def _leave(code: int, sentence: str) -> int:
     if sentence and sys.stderr is not None:
+        # One line: standard error is for a person who looks why; the whole answer is in the stream.
         print(" ".join(sentence.split())[:500], file=sys.stderr)
     return code
 
@@ -93,6 +95,7 @@ def _answer(order: Order, source: IO[bytes] | None, out: IO[bytes], interrupts: 
     """Return the answer and the exit code; every failure but a closed stream is an answer too."""
     try:
         answer = _think(order, source, out)
+        # The answer is complete: a signal from here on would only lose it.
         interrupts.ignore()
     except Stopped as stop:
         interrupts.ignore()
@@ -128,6 +131,7 @@ def _think(order: Order, source: IO[bytes] | None, out: IO[bytes]) -> Answer:
         hollow_version=__version__,
     )
     talk.fact("mind.chosen", mind=mind.name, model=mind.model)
+    # After the first events, so that whoever reads the stream knows who failed.
     if not assignment.repo.is_dir():
         raise BadRequest(f"{assignment.repo} is no folder.")
     return mind.answer(replace(assignment, task=read_task(source)), talk)

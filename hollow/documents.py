@@ -45,7 +45,9 @@ def is_text(content: bytes) -> bool:
 
 def decoded(content: bytes) -> str:
     """Return *content* as text with LF line ends; what is not UTF-8 becomes replacement characters."""
+    # -sig, because a byte order mark would stick to the first word; replace, because one bad byte must not hide a file.
     text = content.decode("utf-8-sig", "replace")
+    # The order matters: a lone CR is a line end as well, half of a CRLF is not.
     return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
 
 
@@ -54,6 +56,7 @@ def fields(path: str, content: bytes | None) -> Fields:
     if content is None or not is_text(content):
         return EMPTY
     text, spoken = clipped(decoded(content)[:_PROSE_BODY]), language(path)
+    # By patterns also for Python: parsing takes many times as long, and bare names are all that the index needs.
     names = [
         token for symbol in outline(text, spoken) for word in identifiers(symbol.name) for token in tokens_of(word)
     ]

@@ -25,6 +25,7 @@ _MATCHES: Final = 3000
 """Files that SQLite ranks first by its own rough score."""
 _CANDIDATES: Final = 400
 """Files that are then ranked precisely."""
+# A file may answer by its path alone (an image, a template); a few dozen of those are enough.
 _BY_PATH: Final = 60
 
 
@@ -65,6 +66,7 @@ def gather(question: Question, snap: Snapshot, index: Index, commits: Sequence[C
     past, changes = evidence(nearest, today), ages(commits, today)
     named = named_paths(question, by_path)
     matching = _matching(question, snap, index, factors)
+    # A dict, not a set: the order must not differ from process to process.
     chosen = dict.fromkeys([*named, *matching, *_by_path(question, by_path), *past])
     documents = index.documents({number for path in chosen if (number := index.id_of(by_path[path])) is not None})
     totals = index.totals()
@@ -108,6 +110,7 @@ def named_paths(question: Question, present: Mapping[str, Tracked]) -> list[str]
 def _matching(question: Question, snap: Snapshot, index: Index, factors: Mapping[Kind, float]) -> list[str]:
     """The best files by SQLite's rough score times what their sort is worth, so that tests do not crowd out sources."""
     paths: dict[int, list[str]] = defaultdict(list)
+    # One content may stand at several paths; each is a candidate of its own.
     for file in snap.files:
         if (number := index.id_of(file)) is not None:
             paths[number].append(file.path)
@@ -129,6 +132,7 @@ def _by_path(question: Question, present: Mapping[str, Tracked]) -> list[str]:
             continue
         name, folders = path_tokens(path)
         score = sum(weight for term, weight in question.terms.items() if term in name)
+        # A folder's name is shared by many files and tells them apart less than their own names do.
         score += sum(0.3 * weight for term, weight in question.terms.items() if term in folders)
         if score:
             scored.append((score, path))
@@ -150,6 +154,7 @@ def _candidate(
     if document is not None:
         in_symbols, in_docs, in_body = document.counts
         counts = {term: (in_symbols[term], in_docs[term], in_body[term]) for term in terms if in_body[term]}
+        # The last token of a compound is the whole name; its parts alone define nothing that was asked for.
         wholes = {tokens[-1] for written in question.names if (tokens := tokens_of(written))}
         defined = sum(1 for whole in wholes if in_symbols[whole])
     return Candidate(

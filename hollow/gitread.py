@@ -1,4 +1,4 @@
-"""Reading git: argument lists, bytes, nothing inherited, nothing written, nothing of the repository's run."""
+"""Reading much of git at once: argument lists, bytes, nothing inherited, nothing written, no program started."""
 
 from __future__ import annotations
 
@@ -6,24 +6,12 @@ import os
 import subprocess
 from typing import TYPE_CHECKING, Final
 
+from hollow.gitenv import FILTERS, environment, filters_off
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-# An operator's settings that would start a program, enter a submodule, or change the shape of what we parse.
-_SETTINGS: Final = (
-    "core.fsmonitor=false",
-    "core.pager=cat",
-    "core.hooksPath=/dev/null",
-    "core.quotePath=false",
-    "log.showSignature=false",
-    "diff.ignoreSubmodules=all",
-    "diff.renames=true",
-    "submodule.recurse=false",
-    "color.ui=never",
-    "grep.column=false",
-    "log.showRoot=true",
-)
 _SECONDS: Final = 300.0
 """Longest a single git command may take; only a stuck disk takes longer."""
 
@@ -32,17 +20,10 @@ class GitReadError(Exception):
     """Git could not be run or refused; the message is one sentence."""
 
 
-def environment(inherited: Mapping[str, str]) -> dict[str, str]:
-    """Return *inherited* without anything that redirects git, and with what keeps it quiet and read-only (style, 4)."""
-    kept = {name: value for name, value in inherited.items() if not name.startswith("GIT_")}
-    quiet = {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1", "GIT_PAGER": "cat"}
-    return {**kept, **quiet, "LC_ALL": "C"}
-
-
 def command(repo: Path, *arguments: str) -> list[str]:
     """Return the argument list of a git command in *repo*."""
-    settings = [word for setting in _SETTINGS for word in ("-c", setting)]
-    return ["git", "--no-pager", "--literal-pathspecs", *settings, "-C", os.fspath(repo), *arguments]
+    # Literal: the paths handed to these commands come from listings, where "*" and ":" are letters of a name.
+    return ["git", "--no-pager", "--literal-pathspecs", "-C", os.fspath(repo), *arguments]
 
 
 def git(repo: Path, *arguments: str, feed: bytes = b"") -> bytes:
@@ -50,17 +31,38 @@ def git(repo: Path, *arguments: str, feed: bytes = b"") -> bytes:
 
     Raises :class:`GitReadError` if git is missing, refuses, or takes longer than five minutes.
     """
+    return _checked(_run(repo, arguments, feed), arguments)
+
+
+def compare(repo: Path, *arguments: str) -> bytes:
+    """Return what ``git ARGUMENTS`` prints, for a command that may compare the working tree: no filter is run.
+
+    Raises :class:`GitReadError` as :func:`git` does.
+    """
+    named = _run(repo, FILTERS)
+    # Git ends with 1 where there is no filter; any other failure must not pass for that.
+    settings = filters_off(named.stdout if named.returncode == 1 else _checked(named, FILTERS))
+    return _checked(_run(repo, arguments, settings=settings), arguments)
+
+
+def _run(
+    repo: Path, arguments: Sequence[str], feed: bytes = b"", settings: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[bytes]:
     try:
-        done = subprocess.run(
+        return subprocess.run(
             command(repo, *arguments),
             input=feed,
             capture_output=True,
-            env=environment(os.environ),
+            # A submodule is a repository of its own; its changes are not read.
+            env=environment({"diff.ignoreSubmodules": "all", **(settings or {})}),
             timeout=_SECONDS,
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired, ValueError) as why:
         raise GitReadError(f"git {arguments[0]} could not run: {why}") from why
+
+
+def _checked(done: subprocess.CompletedProcess[bytes], arguments: Sequence[str]) -> bytes:
     if done.returncode != 0:
         words = done.stderr.decode("utf-8", "replace").strip().splitlines()
         raise GitReadError(f"git {arguments[0]} failed: {words[-1] if words else f'exit code {done.returncode}'}")
@@ -72,6 +74,7 @@ def blobs(repo: Path, oids: Iterable[str], limit: int) -> Iterator[tuple[str, by
     names = list(oids)
     if not names:
         return
+    # Sizes first: git sends a blob whole, and one of a gigabyte is not wanted at all.
     sizes = _sizes(repo, names)
     wanted = [oid for oid in names if 0 <= sizes.get(oid, -1) <= limit]
     contents = _batch(repo, wanted)
@@ -92,6 +95,8 @@ def _batch(repo: Path, oids: list[str]) -> Iterator[bytes]:
         shown = git(repo, "cat-file", "--batch", feed=_lines(oids[start : start + 64]))
         at = 0
         while at < len(shown):
+            # Each blob is a head line, its bytes and a line feed; the size in the head is the only way to find the
+            # next.
             head = shown.index(b"\n", at)
             size = int(shown[at:head].rsplit(b" ", 1)[1])
             yield shown[head + 1 : head + 1 + size]

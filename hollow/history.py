@@ -55,6 +55,7 @@ def recent(repo: Path, index: Index, before: str = "HEAD", depth: int = DEPTH) -
         oids = git(repo, "rev-list", f"--max-count={depth}", before, "--").decode("ascii").split()
     except GitReadError:
         return ()  # an unborn branch is no failure: it has no history
+    # A commit never changes, so what is remembered needs no check; only which ones are meant is asked of git each time.
     known = index.commits(oids)
     absent = [oid for oid in oids if oid not in known]
     if absent:
@@ -73,9 +74,11 @@ def _read(repo: Path, oids: list[str]) -> Iterator[tuple[str, int, str, bytes]]:
     shown = git(
         repo,
         "log",
+        # The list is given on standard input: on a command line three thousand ids would be too long for some systems.
         "--no-walk=unsorted",
         "--stdin",
         "--name-only",
+        # Both names of a renamed file are wanted, and finding renames costs far more than listing paths.
         "--no-renames",
         "--no-ext-diff",
         "--no-textconv",
@@ -84,9 +87,11 @@ def _read(repo: Path, oids: list[str]) -> Iterator[tuple[str, int, str, bytes]]:
         "--format=%x00%x00%H %ct%x00%B%x00",
         feed="\n".join(oids).encode("ascii") + b"\n",
     )
+    # Cut at the heads, not line by line: messages and paths may hold anything but a NUL.
     heads = list(_HEAD.finditer(shown))
     for head, following in zip(heads, [*(one.start() for one in heads[1:]), len(shown)], strict=True):
         paths = [path for word in shown[head.end() : following].split(b"\0") if (path := word.removeprefix(b"\n"))]
+        # Kept without paths, so that it is not asked for again.
         told = b"\0".join(paths) if len(paths) <= _WIDEST else b""
         yield head[1].decode("ascii"), int(head[2]), head[3].decode("utf-8", "replace"), told
 

@@ -21,17 +21,23 @@ if TYPE_CHECKING:
 
 SCHEMA: Final = 1
 """Raise it when what the tables hold changes; an index of another number is rebuilt."""
+# One file for words and history: they are discarded together when it is damaged.
 _FILE: Final = "survey.sqlite3"
 _SLICE: Final = 400
 """Files per transaction: a second's work, so that processes take turns and an interruption loses little."""
+# Several branches' worth of what one survey looks back on; the file stays small however long the history is.
 _MOST_COMMITS: Final = 20_000
+# Longer than the first indexing of a very large repository: whoever comes second waits for it, and reads nothing again.
 _BUSY_SECONDS: Final = 600.0
 _TABLES: Final = (
+    # The language belongs to the key: the same bytes have other symbols as a.py than as a.txt.
     """CREATE TABLE IF NOT EXISTS blob (
         id INTEGER PRIMARY KEY, key TEXT NOT NULL, language TEXT NOT NULL,
         symbols INTEGER NOT NULL, docs INTEGER NOT NULL, body INTEGER NOT NULL, UNIQUE (key, language))""",
+    # ascii, not unicode61: the tokens are already folded and stemmed, and must come back as they went in.
     "CREATE VIRTUAL TABLE IF NOT EXISTS words USING fts5 (symbols, docs, body, tokenize = 'ascii')",
     "CREATE VIRTUAL TABLE IF NOT EXISTS vocabulary USING fts5vocab (words, 'row')",
+    # Messages and paths are compressed, for they are most of the file; they are read whole or not at all.
     """CREATE TABLE IF NOT EXISTS entry (
         oid TEXT PRIMARY KEY, time INTEGER NOT NULL, message BLOB NOT NULL, paths BLOB NOT NULL)""",
 )
@@ -86,6 +92,7 @@ class Index:
             self._add(snap, missing[start : start + _SLICE])
             if progress is not None:
                 progress(min(start + _SLICE, len(missing)), len(missing))
+        # Asked again, because another process may have indexed some of them first, under numbers of its own.
         known = self._known() if missing else known
         self._forget([number for key, number in known.items() if key not in wanted])
         self._ids = {key: number for key, number in known.items() if key in wanted}
@@ -97,10 +104,13 @@ class Index:
 
     def search(self, terms: Iterable[str], limit: int) -> dict[int, float]:
         """Return the *limit* contents that match any of *terms* best, by SQLite's own BM25 (higher is better)."""
+        # Quoted, because a term may be a word of FTS5's query language (or, near); none holds a quote.
         asked = " OR ".join(f'"{term}"' for term in terms)
         if not asked:
             return {}
         rows = self._db.execute(
+            # Rough weights are enough: this only chooses who is ranked precisely. Equal scores by number, never by
+            # chance.
             "SELECT rowid, bm25(words, 6.0, 2.0, 1.0) AS score FROM words WHERE words MATCH ?"
             " ORDER BY score, rowid LIMIT ?",
             (asked, limit),
@@ -132,6 +142,7 @@ class Index:
 
     def commits(self, oids: list[str]) -> dict[str, tuple[int, str, bytes]]:
         """Return the remembered commits among *oids*: ``(seconds since the epoch, message, NUL-separated paths)``."""
+        # The whole table: three thousand ids are more variables than older SQLites allow in a statement.
         rows = self._db.execute("SELECT oid, time, message, paths FROM entry")
         asked = set(oids)
         return {
@@ -160,6 +171,7 @@ class Index:
         """Read and index *files*, except what another process indexed meanwhile."""
         with self._writing():
             known = "SELECT 1 FROM blob WHERE key = ? AND language = ?"
+            # Within the transaction: what another process adds from here on has to wait for us.
             absent = [f for f in files if not self._db.execute(known, (f.key, language(f.path))).fetchone()]
             for file, content in contents(snap, absent):
                 found = fields(file.path, content)
@@ -182,6 +194,7 @@ class Index:
     @contextlib.contextmanager
     def _writing(self) -> Iterator[None]:
         """One write transaction; waits for its turn among other processes."""
+        # IMMEDIATE takes the write lock now; a lock taken halfway could fail at once instead of waiting its turn.
         self._db.execute("BEGIN IMMEDIATE")
         try:
             yield
@@ -212,11 +225,14 @@ def _prepared(path: Path | None) -> sqlite3.Connection:
     # An empty name is SQLite's private temporary database, which spills to disk instead of filling memory.
     db = sqlite3.connect(path or "", timeout=_BUSY_SECONDS, isolation_level=None)
     try:
+        # Readers go on while another process writes.
         db.execute("PRAGMA journal_mode = WAL")
         # A lost index is rebuilt, so waiting for the disk at every commit buys nothing.
         db.execute("PRAGMA synchronous = OFF")
         db.execute("PRAGMA cache_size = -32000")
         _create(db)
+        # Some damage shows only when the full-text tables are read; better here, where it can still be mended, than
+        # later.
         db.execute("SELECT count(*) FROM words WHERE words MATCH 'probe'").fetchone()
     except sqlite3.Error:
         db.close()

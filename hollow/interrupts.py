@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import FrameType, TracebackType
 
+# The supervisor's stop and the operator's Ctrl-C; SIGKILL follows where neither is heard.
 SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 """What ends a cycle early; the exit code is then 128 plus the number."""
 
@@ -60,6 +61,7 @@ class Interrupts:
         self._raise_if_due()
 
     def _on_signal(self, number: int, _frame: FrameType | None) -> None:
+        # The first one names the exit code; the second only says it again.
         self._seen = self._seen or number
         self._raise_if_due()
 
@@ -89,7 +91,9 @@ def private_stdout(interrupts: Interrupts) -> WholeLines:
     Raises :class:`OSError` if there is no standard output.
     """
     if sys.stdout is not None:
+        # What was printed before belongs in front of the first event, not between two.
         sys.stdout.flush()
+    # By descriptor, not by sys.stdout: a library or a child process prints past Python's own stream.
     descriptor = os.dup(1)
     try:
         os.dup2(2, 1)

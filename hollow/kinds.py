@@ -53,6 +53,7 @@ def _folder(names: str) -> str:
     return rf"(?:^|/)(?:{names})/"
 
 
+# The folders that frameworks of many languages look in, then the file names that they take for tests.
 _TEST: Final = re.compile(
     _folder(r"tests?|testing|__tests__|specs?|testdata|fixtures|e2e|src/test|\w+[_-]tests?|tests?[_-]\w+")
     + r"|(?:^|/)(?:test_[^/]*|conftest\.py|tests?\.\w+|[^/]*Tests?\.\w+"
@@ -64,6 +65,7 @@ _CHANGELOG: Final = re.compile(
 )
 _DOC: Final = re.compile(_folder(r"docs?|documentation|doc-src|man|website|changes|changelog\.d|news|newsfragments"))
 _EXAMPLE: Final = re.compile(_folder(r"examples?|samples?|demos?|tutorials?|benchmarks?|benches|docs_src"))
+# What nobody edits by hand. Lock files are here, not in the configuration: their words are package names.
 _GENERATED: Final = re.compile(
     _folder(r"vendor|vendored|_vendor|third_party|node_modules|dist|build|generated|locale|locales|translations")
     + r"|(?:^|/)(?:package-lock\.json|[^/]*\.lock|go\.sum|pnpm-lock\.yaml|[^/]*\.min\.(?:js|css)|[^/]*\.map"
@@ -75,21 +77,32 @@ _GENERATED: Final = re.compile(
 def language(path: str) -> str:
     """Return the language of *path* by its name, "" where it is not known."""
     name = path.rsplit("/", 1)[-1].lower()
+    # By name first: Makefile and Dockerfile have no ending to go by.
     return _BARE_NAMES.get(name) or _LANGUAGE.get(name.rsplit(".", 1)[-1] if "." in name else "", "")
 
 
 @lru_cache(maxsize=1 << 17)
 def kind(path: str) -> Kind:
     """Return what sort of file *path* (relative, "/"-separated) is."""
+    # The order decides: a vendored test is vendored, a test's README is a test, an example's README is documentation.
+    spoken = language(path)
     if _GENERATED.search(path):
         return Kind.GENERATED
-    spoken = language(path)
-    if (spoken in _CODE or not path.startswith(".")) and _TEST.search(path):
+    if _is_test(path, spoken):
         return Kind.TEST
     if spoken in _PROSE or _CHANGELOG.search(path) or _DOC.search(path):
         return Kind.DOC
     if _EXAMPLE.search(path):
         return Kind.EXAMPLE
+    return _by_language(spoken)
+
+
+def _is_test(path: str, spoken: str) -> bool:
+    # A hidden folder (".github/workflows/test/") holds settings, unless it is program text.
+    return (spoken in _CODE or not path.startswith(".")) and bool(_TEST.search(path))
+
+
+def _by_language(spoken: str) -> Kind:
     if spoken in _CODE:
         return Kind.SOURCE
     return Kind.CONFIG if spoken else Kind.OTHER

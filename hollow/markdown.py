@@ -38,7 +38,9 @@ def shortened(text: str, most: int = _LONGEST) -> str:
 def code(text: str) -> str:
     """Return *text* as a code span that no backtick inside can end."""
     shown = visible(text)
+    # A span ends at a run of exactly its own length, so one more than the longest inside is safe.
     ticks = "`" * (max((len(run) for run in _TICKS.findall(shown)), default=0) + 1)
+    # Markdown takes one space off each side; without it a backtick at the edge would join the fence.
     room = " " if shown[:1] == "`" or shown[-1:] == "`" else ""
     return f"{ticks}{room}{shown}{room}{ticks}" if shown else "(empty)"
 

@@ -94,6 +94,7 @@ def plain(value: Any, depth: int = 12) -> Any:
         return value.encode("utf-8", "replace").decode("utf-8")
     if isinstance(value, float):
         return value if math.isfinite(value) else None
+    # Deeper than any tool's arguments; without a bound a model's brackets could exhaust the stack.
     if isinstance(value, (dict, list)) and depth == 0:
         return None
     if isinstance(value, dict):
@@ -118,6 +119,7 @@ def _mostly_object(text: str) -> bool:
 
 
 def _candidates(text: str) -> Iterator[str]:
+    # The whole message first, then fences, then any brace: the surest reading wins.
     yield text
     yield from (found[1] for found in _FENCE.finditer(text))
     starts = [found.start() for found in re.finditer(r"\{", text)][:_MAX_STARTS]
@@ -128,6 +130,7 @@ def _object(text: str) -> dict[str, Any] | None:
     text = text.strip()
     if not text.startswith("{"):
         return None
+    # As written first: the mended text could differ inside a string.
     for attempt in (text, _TRAILING_COMMA.sub(r"\1", text)):
         try:
             # strict=False: models write raw line feeds inside strings. raw_decode: prose may follow.
@@ -153,18 +156,26 @@ def _python_literal(text: str) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
+_ARGUMENT_KEYS: Final = ("arguments", "parameters", "args", "input")
+"""Where templates put a call's arguments, the usual one first."""
+
+
 def _call(found: dict[str, Any], tools: Collection[str]) -> Call | None:
-    listed = found.get("tool_calls")
-    if isinstance(listed, list) and listed and isinstance(listed[0], dict):
-        found = listed[0]
-    if isinstance(found.get("function"), dict):
-        found = found["function"]
+    found = _innermost(found)
     name = found.get("tool") or found.get("name") or found.get("function")
     if not isinstance(name, str) or not name.strip():
         return None
     # A quoted package.json has a "name" too: without the word "tool" it must be the name of one.
-    known = {tool.casefold() for tool in tools}
-    if "tool" not in found and name.replace("_", "").casefold() not in known:
+    if "tool" not in found and name.replace("_", "").casefold() not in {tool.casefold() for tool in tools}:
         return None
-    keys = ("arguments", "parameters", "args", "input")
-    return Call(plain(name.strip()), plain(next((found[key] for key in keys if found.get(key) is not None), {})))
+    arguments: Any = next((found[key] for key in _ARGUMENT_KEYS if found.get(key) is not None), {})
+    return Call(plain(name.strip()), plain(arguments))
+
+
+def _innermost(found: dict[str, Any]) -> dict[str, Any]:
+    """The object that names the tool: models wrap it as other servers do, in ``tool_calls`` and ``function``."""
+    listed = found.get("tool_calls")
+    if isinstance(listed, list) and listed and isinstance(listed[0], dict):
+        found = listed[0]
+    inner = found.get("function")
+    return inner if isinstance(inner, dict) else found

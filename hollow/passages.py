@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -52,6 +53,7 @@ def best(lines: Sequence[str], values: Mapping[str, float], window: int = WINDOW
     worths = {at: _worth(lines[at], found, values) for at, found in hits}
     start, score, matched = _best_window(hits, values, worths, window)
     inside = [at for at, _ in hits if start <= at < start + window]
+    # The earlier of two equal lines: a definition stands before its uses.
     top = max(inside, key=lambda at: (worths[at], -at))
     ordered = tuple(sorted(matched, key=lambda term: (-values[term], term)))
     return Passage(top + 1, start + 1, score, ordered)
@@ -62,6 +64,7 @@ def _best_window(
 ) -> tuple[int, float, set[str]]:
     """First line (0-based), score and terms of the best window; windows begin at matching lines only."""
     winner: tuple[int, float, set[str]] = (hits[0][0], -1.0, set())
+    # A window that begins at a line without a match is never better than one that begins at the next match.
     for first, (at, _) in enumerate(hits):
         terms: set[str] = set()
         densest = 0.0
@@ -70,12 +73,14 @@ def _best_window(
                 break
             terms |= found
             densest = max(densest, worths[other])
-        score = sum(values[term] for term in terms) + 0.5 * densest
+        # Half of the densest line: of two windows with the same words, the one where they stand together answers.
+        score = math.fsum(values[term] for term in terms) + 0.5 * densest
         if score > winner[1]:
             winner = (at, score, terms)
     return winner
 
 
 def _worth(line: str, found: set[str], values: Mapping[str, float]) -> float:
-    total = sum(values[term] for term in found)
+    # fsum: a set has another order in every process, and a plain sum another last digit, which can swap two places.
+    total = math.fsum(values[term] for term in found)
     return total * _ON_DEFINITION if _DEFINITION.match(line) else total

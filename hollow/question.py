@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from hollow.words import identifiers, is_compound, is_task_word, tokens_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 _NOISE: Final = re.compile(
     r"https?://\S+|<[^<>@\s]+@[^<>\s]+>"  # addresses: their words are somebody else's
@@ -39,9 +39,11 @@ _CONVENTIONAL: Final = frozenset(
 SUBJECT_WEIGHT: Final = 1.0
 BODY_WEIGHT: Final = 0.5
 """A commit body or a long description wanders; its words count for less than the first line's (docs/ranking.md)."""
+# These three were tuned together with hollow.ranking.Weights on the same repositories (docs/ranking.md).
 _TASK_WEIGHT: Final = 0.25
 _CODE_WEIGHT: Final = 1.4
 _SCOPE_WEIGHT: Final = 2.0
+# A longer list adds common words only, and each one costs a search.
 _MOST_TERMS: Final = 60
 _ENDINGS: Final = frozenset(
     """py js ts tsx jsx go rs java kt c h cc cpp hpp rb php cs swift sh sql md rst txt toml yaml yml json cfg ini html
@@ -73,8 +75,10 @@ class Question:
 def parse(text: str) -> Question:
     """Return *text* as a :class:`Question`; any text will do, the empty one too."""
     read = text[:_MOST_TEXT]
+    # Before the noise is taken out: a trace's paths and numbers look much like it.
     frames = _frames(read)
     clean = _NOISE.sub(" ", read).strip()
+    # Places of a trace come first; they are the surest of all.
     paths = tuple(dict.fromkeys([*frames, *(hit[0].strip("./") for hit in _PATH.finditer(clean) if _is_path(hit[0]))]))
     names = tuple(dict.fromkeys(_names(clean)))
     terms = sorted(_weights(clean, names).items(), key=lambda pair: (-pair[1], pair[0]))[:_MOST_TERMS]
@@ -95,11 +99,15 @@ def _is_path(word: str) -> bool:
 
 def _names(text: str) -> list[str]:
     """Identifiers in *text* that are written as code is."""
-    code = [piece for hit in _CODE.finditer(text) for piece in identifiers(hit[1] or hit[2] or "")]
-    dotted = [piece for hit in _DOTTED.finditer(text) for piece in identifiers(hit[0])]
+    quoted = _words(hit[1] or hit[2] or "" for hit in _CODE.finditer(text))
+    dotted = _words(hit[0] for hit in _DOTTED.finditer(text))
     called = [hit[0] for hit in _CALL.finditer(text)]
-    shaped = [word for word in identifiers(text) if is_compound(word) and not word.isdigit() and not word[0].isdigit()]
-    return [name for name in (*code, *dotted, *called, *shaped) if len(name) > 2]  # noqa: PLR2004 - "os", "is", "x"
+    shaped = [word for word in identifiers(text) if is_compound(word) and not word[0].isdigit()]
+    return [name for name in (*quoted, *dotted, *called, *shaped) if len(name) > 2]  # noqa: PLR2004 - "os", "is", "x"
+
+
+def _words(pieces: Iterable[str]) -> list[str]:
+    return [word for piece in pieces for word in identifiers(piece)]
 
 
 def _weights(text: str, names: tuple[str, ...]) -> dict[str, float]:
@@ -111,6 +119,7 @@ def _weights(text: str, names: tuple[str, ...]) -> dict[str, float]:
         for word in words:
             weight = base * _factor(word, names, scope)
             for token in tokens_of(word):
+                # The best place counts, not the sum: repeating a word does not make it mean more.
                 weights[token] = max(weights.get(token, 0.0), weight)
     return weights
 

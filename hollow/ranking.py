@@ -107,11 +107,13 @@ class Scored:
 
 def rarity(frequency: int, documents: int) -> float:
     """Return BM25's inverse document frequency of a term that *frequency* of *documents* hold; never negative."""
+    # The 1 is Lucene's: without it a term in more than half of the files would count against those that hold it.
     return math.log(1 + (documents - min(frequency, documents) + 0.5) / (frequency + 0.5))
 
 
 def text_score(file: Candidate, terms: Mapping[str, float], corpus: Corpus, weights: Weights) -> float:
     """Return BM25F of *file* for the weighted *terms* over symbols, docs, body, file name and folder names."""
+    # BM25F: the fields are added up before saturation, or a word in three fields would count as three words.
     scales = [
         weight / (1 - weights.shortness + weights.shortness * length / average) if average else 0.0
         for weight, length, average in zip(
@@ -121,6 +123,7 @@ def text_score(file: Candidate, terms: Mapping[str, float], corpus: Corpus, weig
     total = 0.0
     for term, importance in terms.items():
         found = sum(scale * count for scale, count in zip(scales, file.counts.get(term, (0, 0, 0)), strict=True))
+        # Names have no length to be judged by: a path either says the word or it does not.
         found += weights.name * (term in file.name) + weights.folders * (term in file.folders)
         if found:
             rare = rarity(corpus.frequencies.get(term, 0), corpus.documents)
@@ -147,16 +150,18 @@ def rank(
     factors: Mapping[Kind, float] = KIND_FACTORS,
 ) -> list[Scored]:
     """Return *files* with their scores, likeliest first; equal scores by path, never by chance."""
-    files = list(files)
-    columns = {
-        "text": _scaled([text_score(file, terms, corpus, weights) for file in files]),
-        "passage": _scaled([file.passage for file in files]),
-        "history": _scaled([history_score(file, weights) for file in files]),
-        "churn": _scaled([churn_score(file, weights) for file in files]),
-        "exact": _scaled([math.sqrt(file.defines) for file in files]),
-        "path": [float(file.named) for file in files],
-    }
-    shares = {
+    files, shares = list(files), _shares(weights)
+    scored = []
+    for file, parts in zip(files, _parts(files, terms, corpus, weights), strict=True):
+        # A path that the question names is meant, whatever sort of file it is.
+        factor = 1.0 if file.named else factors.get(file.kind, 1.0)
+        scored.append(Scored(file, factor * sum(shares[name] * value for name, value in parts.items()), parts))
+    return sorted(scored, key=lambda one: (-one.score, one.candidate.path))
+
+
+def _shares(weights: Weights) -> dict[str, float]:
+    """What each part of a score is worth; the text's is the unit that the others were tuned against."""
+    return {
         "text": 1.0,
         "passage": weights.passage,
         "history": weights.history,
@@ -164,16 +169,27 @@ def rank(
         "exact": weights.exact,
         "path": weights.path,
     }
-    scored = []
-    for at, file in enumerate(files):
-        values = {name: column[at] for name, column in columns.items()}
-        # A path that the question names is meant, whatever sort of file it is.
-        factor = 1.0 if file.named else factors.get(file.kind, 1.0)
-        scored.append(Scored(file, factor * sum(shares[name] * value for name, value in values.items()), values))
-    return sorted(scored, key=lambda one: (-one.score, one.candidate.path))
+
+
+def _parts(
+    files: Sequence[Candidate], terms: Mapping[str, float], corpus: Corpus, weights: Weights
+) -> list[dict[str, float]]:
+    """The parts of each file's score by name, each from 0 to 1."""
+    columns = {
+        "text": _scaled([text_score(file, terms, corpus, weights) for file in files]),
+        "passage": _scaled([file.passage for file in files]),
+        "history": _scaled([history_score(file, weights) for file in files]),
+        "churn": _scaled([churn_score(file, weights) for file in files]),
+        # The root: a file that defines four of the names is not four times as likely as one that defines one.
+        "exact": _scaled([math.sqrt(file.defines) for file in files]),
+        # Not scaled: it is yes or no, and no file's yes makes another's smaller.
+        "path": [float(file.named) for file in files],
+    }
+    return [{name: column[at] for name, column in columns.items()} for at in range(len(files))]
 
 
 def _scaled(values: list[float]) -> list[float]:
     """*values* divided by their largest, so that parts measured in different units can be added."""
+    # All nothing stays nothing, instead of dividing by it.
     most = max(values, default=0.0)
     return [value / most if most > 0 else 0.0 for value in values]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from hollow.ranking import rarity
@@ -19,23 +20,42 @@ _MESSAGE: Final = 2000
 """Characters of a message that are compared."""
 _SATURATION: Final = 1.2
 _SHORTNESS: Final = 0.75
+"""BM25's k1 and b as the literature has them: messages are short prose, unlike files, whose values were tuned."""
 
 
 def similar(commits: Sequence[Commit], terms: Mapping[str, float]) -> list[tuple[Commit, float]]:
     """Return the sixty *commits* whose messages match *terms* best, with their similarity (up to 1), best first."""
-    told = [(commit, tokens(commit.message[:_MESSAGE])) for commit in commits if commit.paths]
-    bags = [(commit, len(words), Counter(word for word in words if word in terms)) for commit, words in told]
-    frequency = Counter(term for _, _, bag in bags for term in bag)
-    mean = sum(length for _, length, _ in bags) / len(bags) if bags else 1.0
+    bags = [_bag(commit, terms) for commit in commits if commit.paths]
+    if not bags:
+        return []
+    frequency = Counter(term for bag in bags for term in bag.counts)
+    mean = sum(bag.length for bag in bags) / len(bags)
     worth = {term: weight * rarity(frequency[term], len(bags)) for term, weight in terms.items()}
-    scored = [
-        (commit, sum(worth[term] * _saturated(times, length / mean) for term, times in bag.items()))
-        for commit, length, bag in bags
-        if bag
-    ]
+    scored = [(bag.commit, _likeness(bag, worth, mean)) for bag in bags if bag.counts]
     nearest = sorted(scored, key=lambda pair: (-pair[1], pair[0].oid))[:_NEAREST]
+    # What a message of nothing but the terms would reach: makes the scores of different questions comparable.
     most = sum(worth.values()) * (_SATURATION + 1) or 1.0
     return [(commit, min(1.0, score / most)) for commit, score in nearest]
+
+
+@dataclass(frozen=True, slots=True)
+class _Bag:
+    """A commit's message, counted."""
+
+    commit: Commit
+    length: int
+    """In tokens."""
+    counts: Counter[str]
+    """Of the question's terms only."""
+
+
+def _bag(commit: Commit, terms: Mapping[str, float]) -> _Bag:
+    words = tokens(commit.message[:_MESSAGE])
+    return _Bag(commit, len(words), Counter(word for word in words if word in terms))
+
+
+def _likeness(bag: _Bag, worth: Mapping[str, float], mean: float) -> float:
+    return sum(worth[term] * _saturated(times, bag.length / mean) for term, times in bag.counts.items())
 
 
 def _saturated(times: int, length: float) -> float:
@@ -46,6 +66,7 @@ def _saturated(times: int, length: float) -> float:
 def evidence(nearest: Iterable[tuple[Commit, float]], today: Mapping[str, str]) -> dict[str, list[tuple[float, int]]]:
     """Return path to ``(similarity, files touched)`` of each similar commit; *today* maps old paths to today's."""
     found: dict[str, list[tuple[float, int]]] = defaultdict(list)
+    # With how many files it touched, so that the ranking may hold a wide commit against each of them.
     for commit, similarity in nearest:
         for path in commit.paths:
             if path in today:
@@ -71,17 +92,24 @@ def todays_paths(commits: Iterable[Commit], present: Collection[str]) -> dict[st
     """
     here = frozenset(present)
     past = {path for commit in commits for path in commit.paths}
-    mapped = {path: path for path in past & here}
-    gone = {path.rsplit("/", 1)[-1] for path in past - here}
-    by_name: dict[str, list[str]] = defaultdict(list)
-    for path in here if gone else ():
-        if (name := path.rsplit("/", 1)[-1]) in gone:
-            by_name[name].append(path)
-    for path in past - here:
-        moved = [new for new in by_name.get(path.rsplit("/", 1)[-1], ()) if _moved(path, new)]
-        if len(moved) == 1:
-            mapped[path] = moved[0]
-    return mapped
+    gone = past - here
+    places = _by_name(here, {_name(path) for path in gone})
+    # Two candidates are as good as none: history attached to the wrong file misleads more than none does.
+    moved = {path: [new for new in places.get(_name(path), ()) if _moved(path, new)] for path in gone}
+    return {**{path: path for path in past & here}, **{old: new[0] for old, new in moved.items() if len(new) == 1}}
+
+
+def _by_name(paths: Iterable[str], names: Collection[str]) -> dict[str, list[str]]:
+    """File name to those of *paths* that bear it, for *names* only: a large repository has many more paths."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for path in paths if names else ():
+        if (name := _name(path)) in names:
+            found[name].append(path)
+    return found
+
+
+def _name(path: str) -> str:
+    return path.rsplit("/", 1)[-1]
 
 
 def _moved(old: str, new: str) -> bool:

@@ -29,6 +29,7 @@ _SORTS: Final = {
     Kind.GENERATED: "generated or vendored",
     Kind.OTHER: "not program text",
 }
+# Our names for languages where a highlighter would not know them.
 _FENCES: Final = {"config": "", "text": "", "web": "", "make": "makefile", "c": "c"}
 
 
@@ -97,6 +98,7 @@ def asked_words(found: Survey, terms: Iterable[str]) -> list[str]:
     spelt: dict[str, str] = {}
     for word in identifiers(found.question.text):
         for token in tokens_of(word):
+            # The first spelling: it is the one that the operator is most likely to remember writing.
             spelt.setdefault(token, word)
     return list(dict.fromkeys(spelt[term] for term in terms if term in spelt))
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from hollow.benches import Bench
     from hollow.survey import Survey
 
+# A screenful; a repository with more has a command that runs them all.
 _MOST: Final = 25
 
 

@@ -13,7 +13,9 @@ if TYPE_CHECKING:
 
     from hollow.survey import Hit, Survey
 
+# A longer list is not worked through; the others follow under "in detail".
 _STEPS: Final = 6
+# The same share as in hollow.report.why, so that a plan and its detail agree on what is busy.
 _BUSY: Final = 0.8
 _FIX_NEEDS: Final = (
     "**A fix needs somebody to write it.** Without a model nothing was changed; below is a plan. Start a local model "

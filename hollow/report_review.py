@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 _MOST_FILES: Final = 40
 _MOST_FINDINGS: Final = 40
 _MOST_USES: Final = 6
+_MOST_TESTED: Final = 10
+"""Rows of each section: a review longer than a few screens is not read, and the diff itself is at hand."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +50,7 @@ def review(seen: Review) -> str:
 def _summary(seen: Review) -> str:
     files = seen.change.files
     added, removed = sum(file.added for file in files), sum(file.removed for file in files)
+    # Program text before all else: a lock file may have the most lines and the least to say.
     first = max(files, key=_weight)
     count = len(seen.findings)
     looks = f"{count} place{'s' if count != 1 else ''} deserve{'' if count != 1 else 's'} a second look"
@@ -98,16 +101,21 @@ def _finding(one: Finding) -> str:
 def _tests(seen: Review) -> str:
     touched = [file.path for file in seen.change.files if kind(file.path) is Kind.TEST]
     sources = [file.path for file in seen.change.files if kind(file.path) is Kind.SOURCE and file.status != "deleted"]
-    rows = [f"- {code(path)} is part of the change" for path in touched[:10]]
-    if sources and not touched:
-        rows.append("- **The change touches program text but no test.**")
-    for path in sources[:10]:
-        covering = [test for test in seen.tests.get(path, ()) if test not in touched]
-        if covering:
-            rows.append(f"- {code(path)} is likely covered by {', '.join(code(test) for test in covering)}: run it")
-        elif not seen.tests.get(path):
-            rows.append(f"- no test was found for {code(path)} by name or use")
+    untested = ["- **The change touches program text but no test.**"] if sources and not touched else []
+    rows = [
+        *(f"- {code(path)} is part of the change" for path in touched[:_MOST_TESTED]),
+        *untested,
+        *(row for path in sources[:_MOST_TESTED] for row in _covering(path, seen.tests.get(path, ()), touched)),
+    ]
     return "## Tests\n\n" + ("\n".join(rows) or "- The change touches no program text.")
+
+
+def _covering(path: str, tests: Sequence[str], touched: Sequence[str]) -> list[str]:
+    """The row on the *tests* of *path*; none where the change touches all of them, which has been said."""
+    if not tests:
+        return [f"- no test was found for {code(path)} by name or use"]
+    others = ", ".join(code(test) for test in tests if test not in touched)
+    return [f"- {code(path)} is likely covered by {others}: run it"] if others else []
 
 
 def _elsewhere(uses: Mapping[str, Sequence[Use]]) -> list[str]:

@@ -28,6 +28,7 @@ _FILES: Final = 60
 """Touched files whose symbols are looked up."""
 _NAMES: Final = 12
 """Touched symbols whose uses are looked up."""
+# Names that every second file defines: their uses would fill the list with strangers.
 _EVERYWHERE: Final = frozenset(
     """__init__ main run get set add init new close open read write test setup next name value""".split()  # noqa: SIM905 - words read better than quotes
 )
@@ -39,6 +40,7 @@ def reviewed(repo: Path, task: str) -> Review:
     Raises :class:`hollow.gitread.GitReadError` where git cannot show it.
     """
     change = under_review(repo, task)
+    # The state that the change leaves behind: its line numbers are those of the diff.
     snap = snapshot(repo, change.revision)
     touched = touched_symbols(change, snap)
     names = list(dict.fromkeys(bare for listed in touched.values() for name in listed if (bare := _bare(name))))
@@ -88,6 +90,7 @@ def _elsewhere(names: Sequence[str], found: Sequence[Use]) -> dict[str, list[Use
 
 
 def _history(repo: Path, change: Change) -> tuple[Commit, ...]:
+    # A private index: five hundred commits are read in a moment, and a review then needs no folder of its own.
     with Index(None) as scratch:
         commits = recent(repo, scratch, change.revision or "HEAD", depth=500)
     earlier = [commit for commit in commits if commit.oid != change.revision]

@@ -28,6 +28,7 @@ class Talk:
         line = json.dumps({**event, "session_id": self._session_id}, ensure_ascii=False)
         # A lone surrogate (an undecodable file name) is not encodable; a replaced character beats a lost event.
         self._out.write(line.encode("utf-8", "backslashreplace") + b"\n")
+        # At once: the watchdog takes silence for a dead agent.
         self._out.flush()
 
     def init(self, **facts: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sqlite3
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
@@ -24,8 +25,9 @@ if TYPE_CHECKING:
     from hollow.gather import Gathered
     from hollow.history import Commit
     from hollow.ranking import Scored
-    from hollow.tracked import Snapshot
+    from hollow.tracked import Snapshot, Tracked
 
+# A name of its own, because the benchmark measures other weights against these.
 TUNED: Final = Weights()
 _LOOKED_INTO: Final = 60
 """Files whose text is read again to find their best passage."""
@@ -134,6 +136,7 @@ def _survey(
 def _enough(kinds: Sequence[Kind], most: int) -> int:
     """How many of the ranked places to name: *most*, and more while too few of them are program text."""
     count = min(most, len(kinds))
+    # At most twice as many: a repository of documents alone must not be listed whole.
     while count < min(len(kinds), 2 * most) and kinds[:count].count(Kind.SOURCE) < _SOURCES:
         count += 1
     return count
@@ -159,28 +162,39 @@ def rerank(
     first = rank(found.candidates, question.terms, found.corpus, weights, factors)
     if first and first[0].score <= 0:
         return [], {}
-    worths = {
-        term: weight * rarity(found.corpus.frequencies.get(term, 0), found.corpus.documents)
-        for term, weight in question.terms.items()
-    }
     top = [found.files[one.candidate.path] for one in first[:_LOOKED_INTO] if one.score > 0]
+    looked = _look_into(snap, top, _worths(question, found))
+    passages = {path: one.passage.score for path, one in looked.items() if one.passage}
+    again = [replace(file, passage=passages.get(file.path, 0.0)) for file in found.candidates]
+    # All of them again, not the sixty: scores are relative to the best, and both groups must be measured alike.
+    ranked = rank(again, question.terms, found.corpus, weights, factors)
+    return [one for one in ranked if one.score > 0], looked
+
+
+def _worths(question: Question, found: Gathered) -> dict[str, float]:
+    """Term to what finding it in a passage is worth: its weight times its rarity."""
+    frequencies, documents = found.corpus.frequencies, found.corpus.documents
+    return {term: weight * rarity(frequencies.get(term, 0), documents) for term, weight in question.terms.items()}
+
+
+def _look_into(snap: Snapshot, files: Sequence[Tracked], worths: Mapping[str, float]) -> dict[str, Looked]:
+    """Path to the lines and the best passage of those of *files* that hold text."""
     looked = {}
-    for file, content in contents(snap, top):
+    for file, content in contents(snap, files):
         if content is not None and is_text(content):
             lines = decoded(content).split("\n")
             looked[file.path] = Looked(lines, best(lines, worths))
-    passages = {path: one.passage.score for path, one in looked.items() if one.passage}
-    again = [replace(file, passage=passages.get(file.path, 0.0)) for file in found.candidates]
-    ranked = rank(again, question.terms, found.corpus, weights, factors)
-    return [one for one in ranked if one.score > 0], looked
+    return looked
 
 
 def _hit(question: Question, one: Scored, looked: Looked | None) -> Hit:
     file = one.candidate
     lines = looked.lines if looked else ()
     passage = looked.passage if looked else None
+    # Parsed only now, for the few files that are shown, so that names are qualified.
     defined = symbols("\n".join(lines), language(file.path)) if lines else []
     line = _line(question, file.path, lines, passage, defined)
+    # Two lines of what comes before, and at the end of a file a full excerpt rather than a short one.
     start = max(1, min(line - 2, len(lines) - _EXCERPT + 1))
     return Hit(
         path=file.path,
@@ -201,6 +215,7 @@ def _line(
     question: Question, path: str, lines: Sequence[str], passage: Passage | None, defined: Sequence[Symbol]
 ) -> int:
     """The line to show: that of a stack trace, else a definition that the question names, else the best passage's."""
+    # A trace's path may be longer than ours (installed elsewhere) or shorter (relative to a folder).
     for written, line in question.lines.items():
         if ("/" + path).endswith("/" + written) or written.endswith("/" + path):
             return max(1, min(line, len(lines)))
@@ -226,6 +241,6 @@ def _telling(question: Question, defined: Sequence[Symbol]) -> tuple[str, ...]:
     """Names of *defined* that hold words of the question, most words first, at most six."""
     from hollow.words import tokens
 
-    scored = [(sum(question.terms.get(token, 0.0) for token in set(tokens(_last(one)))), one) for one in defined]
+    scored = [(math.fsum(question.terms.get(token, 0.0) for token in set(tokens(_last(one)))), one) for one in defined]
     best_first = sorted((pair for pair in scored if pair[0] >= 0.5), key=lambda pair: (-pair[0], pair[1].line))  # noqa: PLR2004 - more than task words
     return tuple(dict.fromkeys(one.name for _, one in best_first))[:6]

@@ -15,8 +15,11 @@ if TYPE_CHECKING:
 
 LONGEST_LINE: Final = 400
 """Characters. Longer lines are data or minified code: no definition that a person wrote."""
+# More are generated tables; sorting and showing them would take longer than reading the file.
 _MOST_SYMBOLS: Final = 4000
+# Emptied before any pattern sees them: on a minified line of a megabyte a pattern with two repeats takes minutes.
 _LONG: Final = re.compile(r"^[^\n]{400,}$", re.MULTILINE)
+# Docstrings by pattern, not by parsing: the index reads every file once, and half-written ones too.
 _PYTHON_DOC: Final = re.compile(r'^[^\S\n]*[rRuUbB]{0,2}("""|\'\'\')(.*?)\1', re.MULTILINE | re.DOTALL)
 _BLOCK_DOC: Final = re.compile(r"/\*\*?(.*?)\*/", re.DOTALL)
 _LINE_DOC: Final = re.compile(r"(?:^[^\S\n]*//[^\n]*\n)+", re.MULTILINE)
@@ -54,6 +57,7 @@ def outline(text: str, language: str) -> list[Symbol]:
     text = clipped(text)
     found = [hit for pattern in PATTERNS.get(language, ()) for hit in pattern.finditer(text)]
     starts = _LineNumbers(text)
+    # A set, because two patterns of a language may see the same definition.
     rows = sorted({(starts.of(hit.start("name")), hit["name"].strip(), _kind(hit)) for hit in found})[:_MOST_SYMBOLS]
     ends = [following[0] - 1 for following in rows[1:]] + [starts.last]
     return [Symbol(name, kind, line, max(line, end)) for (line, name, kind), end in zip(rows, ends, strict=False)]
@@ -88,6 +92,7 @@ def docs(text: str, language: str) -> str:
 
 def enclosing(found: list[Symbol], line: int) -> Symbol | None:
     """Return the innermost symbol of *found* that contains *line* (1-based), or None."""
+    # The innermost is the one that starts last; of two that start alike, the one that ends first.
     around = [symbol for symbol in found if symbol.line <= line <= symbol.end]
     return max(around, key=lambda symbol: (symbol.line, -symbol.end), default=None)
 
@@ -131,8 +136,10 @@ def _walk(node: ast.AST, prefix: str) -> Iterator[Symbol]:
             doc = (ast.get_docstring(child) or "").strip().split("\n", 1)[0]
             yield Symbol(name, kind, child.lineno, child.end_lineno or child.lineno, doc)
             yield from _walk(child, f"{name}.")
+        # A local variable is no place that anybody asks for.
         elif isinstance(child, ast.Assign | ast.AnnAssign) and isinstance(node, ast.Module | ast.ClassDef):
             yield from _assigned(child, prefix)
+        # Definitions also stand under if, try, with and match; expressions hold none and are not walked.
         elif isinstance(child, ast.stmt | ast.ExceptHandler | ast.match_case):
             yield from _walk(child, prefix)
 

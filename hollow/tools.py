@@ -57,6 +57,7 @@ class Toolbox:
 
     def proper_name(self, name: str) -> str | None:
         """Return the logical name that *name* means (``read_file`` is ReadFile), or None."""
+        # Models also prefix a namespace (functions.read_file); what stands after the last dot is the tool.
         plain = name.strip().replace("_", "").replace("-", "").casefold().rpartition(".")[2]
         return next((known for known in self._tools if known.casefold() == plain), None)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from hollow.gitread import blobs, git
+from hollow.gitread import blobs, compare, git
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -51,8 +51,11 @@ def snapshot(repo: Path, treeish: str | None = None) -> Snapshot:
     if treeish is not None:
         rows = git(repo, "ls-tree", "-r", "-z", "--full-tree", treeish)
         return Snapshot(repo, tuple(Tracked(path, oid) for _, oid, path in _rows(rows, 2)), treeish)
+    # A conflicted file has up to three rows (base, ours, theirs); the last one wins, and its content is read from disk
+    # anyway.
     listed = {path: oid for _, oid, path in _rows(git(repo, "ls-files", "-s", "-z"), 1)}
-    status = git(repo, "diff-files", "--name-status", "-z", "--ignore-submodules=all").split(b"\0")
+    # What may differ by its times and size; git would have to refresh its index to know, so the bytes are hashed here.
+    status = compare(repo, "diff-files", "--name-status", "-z", "--ignore-submodules=all").split(b"\0")
     changed = {os.fsdecode(path): word[:1] for word, path in zip(status[::2], status[1::2], strict=False)}
     return Snapshot(repo, tuple(_working(repo, listed, changed)))
 
@@ -116,14 +119,19 @@ class _Reader:
             )
         except (OSError, ValueError):
             return None
-        with os.fdopen(descriptor, "rb") as file:
-            return self._bytes(file.fileno())
+        # Not os.fdopen: it raises for a folder in the file's place, and leaves the descriptor open.
+        try:
+            return self._bytes(descriptor)
+        finally:
+            os.close(descriptor)
 
     @staticmethod
     def _bytes(descriptor: int) -> bytes | None:
         facts = os.fstat(descriptor)
+        # Asked of what was opened, not of its name, which may lead elsewhere by now.
         if not stat.S_ISREG(facts.st_mode) or facts.st_size > LARGEST:
             return None
+        # A file may grow while it is read; no more than its allowance is ever held.
         pieces, left = [], LARGEST
         while left > 0 and (piece := os.read(descriptor, left)):
             pieces.append(piece)
@@ -133,6 +141,7 @@ class _Reader:
     def _inside(self, folder: str) -> bool:
         """Whether *folder* is really where its name says; asked once a folder."""
         if folder not in self._honest:
+            # A folder inside that is a link, or lies behind one, has another real path than its name says.
             whole = os.path.normpath(os.path.join(self._root, folder))  # noqa: PTH118 - pathlib keeps ".."
             self._honest[folder] = os.path.realpath(whole) == whole and (whole + "/").startswith(
                 self._root.rstrip("/") + "/"

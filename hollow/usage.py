@@ -32,6 +32,7 @@ def uses(repo: Path, names: Iterable[str], most_each: int = 20) -> list[Use]:
 
     Names shorter than three letters are everywhere and are left out; binary files are not searched.
     """
+    # Only plain words pass, so that none can be an option or a pattern.
     asked = [word for name in dict.fromkeys(names) if _NAME.fullmatch(name) for word in ("-e", name)]
     if not asked:
         return []
@@ -51,6 +52,7 @@ def uses(repo: Path, names: Iterable[str], most_each: int = 20) -> list[Use]:
         )
     except GitReadError:
         return []  # git grep's exit code 1: nothing found
+    # NUL-separated, because a path may hold a colon.
     rows = (line.split(b"\0", 2) for line in shown.split(b"\n"))
     return [
         Use(os.fsdecode(row[0]), int(row[1]), row[2][:400].decode("utf-8", "replace").strip())
@@ -70,6 +72,7 @@ def covering_tests(path: str, present: Iterable[str], mentions: Sequence[Use], m
     for use in mentions:
         if kind(use.path) is Kind.TEST:
             counts[use.path] = counts.get(use.path, 0) + 1
+    # Equal counts by name: a report must not differ from run to run.
     by_use = sorted(counts, key=lambda test: (-counts[test], test))
     return list(dict.fromkeys([*by_name, *by_use]))[:most]
 

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+# Underscores stay in a word, so that an identifier is one word and is split in one place.
 _WORD: Final = re.compile(r"\w+")
+# The order decides: HTTPResponse is HTTP and Response because an upper-case run leaves its last letter to the next.
 _PART: Final = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+|[^\W\d_A-Za-z]+")
 _VOWEL: Final = re.compile(r"[aeiouy]")
 _LONGEST_WORD: Final = 80
@@ -44,6 +46,8 @@ def _undouble(word: str) -> str:
     return word[:-1] if doubled else word
 
 
+# The first that fits is taken, so longer ones stand first; the number is how many letters must be left, or "sing" would
+# be "s".
 _ENDINGS: Final = (
     ("ations", "at", 3),
     ("ation", "at", 3),
@@ -51,6 +55,7 @@ _ENDINGS: Final = (
     ("ings", "", 3),
     ("ing", "", 3),
     ("ied", "y", 2),
+    # Kept as it is, before "ed" could make "exce" of "exceed".
     ("eed", "eed", 1),
     ("ed", "", 3),
     ("ably", "abl", 2),
@@ -102,6 +107,7 @@ def tokens_of(identifier: str) -> tuple[str, ...]:
     if len(identifier) > _LONGEST_WORD:
         return ()
     pieces = parts(identifier)
+    # Stop words go as parts only: is_not and on_call are names, and the whole is kept below.
     found = [stem(p) for p in pieces if len(p) > 1 and p not in STOP_WORDS]
     if len(pieces) > 1:
         found.append("".join(pieces))

@@ -229,3 +229,27 @@ def test_a_planned_run_is_not_in_the_ledger(context):
     made = planned(context)
     assert iso(context.clock.wall()) == made.state.started_at
     assert audit.audit(context).flaws == ()
+
+
+def entry(seq, event, run="r", *, status=None, sealed=None):
+    facts = {name: value for name, value in (("status", status), ("evidence", sealed)) if value is not None}
+    return {"seq": seq, "event": event, "run": run, "facts": facts}
+
+
+@pytest.mark.parametrize(
+    ("entries", "last"),
+    [
+        ([], {}),
+        ([entry(1, "run.started", status="ACTIVE"), entry(2, "run.finished", status="DONE")], {"r": "DONE"}),
+        ([entry(1, "run.started", status="ACTIVE"), entry(2, "note")], {"r": "ACTIVE"}),
+        ([entry(1, "a", "x", status="DONE"), entry(2, "b", "y", status="CRASHED")], {"x": "DONE", "y": "CRASHED"}),
+        ([entry(1, "goal.set", None, status="DONE"), entry(2, "odd", 7, status="DONE")], {}),
+        ([{"run": "r"}, {"run": "r", "facts": None}, {"run": "r", "facts": ["status"]}, {}], {}),
+    ],
+)
+def test_the_last_status_of_each_run_is_the_ledgers_word(entries, last):
+    assert audit._last_statuses(entries) == last
+
+
+def test_an_entry_of_no_run_seals_nothing():
+    assert audit._seals([entry(1, "goal.set", None), entry(2, "odd", 7), {}]) == {}

@@ -48,6 +48,8 @@ class Command:
     """Variables set to fixed values."""
     pass_env: tuple[str, ...] = ()
     """Names of the operator's variables that reach it; a trailing ``*`` stands for any rest."""
+    env_test: bool = True
+    """Whether it gets the variables of the repository's .env.test: a stranger's text, for programs that run tests."""
     stdin: bytes = b""
     """All it can read; then its input ends."""
 

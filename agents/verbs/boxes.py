@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from agents import journal, views
+from agents.errors import BoxError, OperatorError
 from agents.layout import EVIDENCE
 from agents.verbs import options
 
@@ -35,14 +36,19 @@ def register(app: typer.Typer) -> None:
 def rows(context: Context, *, every: bool = False) -> list[dict[str, Any]]:
     """Rows of the newest runs, or of *every* one, with what the state of a living run says now."""
     found = views.fold(context.journal.entries()) if every else context.journal.rows()[0]
-    live = {
-        name: context.store.load(name)
-        for name in context.store.active().values()
-        if context.store.box(name).state.exists()
-    }
-    now = {name: {"status": str(state.status), "phase": str(state.phase)} for name, state in live.items()}
-    foreign = {name: {"status": "UNKNOWN"} for name, state in live.items() if _is_foreign(state.host_id)}
-    return [{**row, **now.get(row["run"], {}), **foreign.get(row["run"], {})} for row in found]
+    live = {name: _now(context, name) for name in context.store.active().values() if name}
+    return [{**row, **live.get(row["run"], {})} for row in found]
+
+
+def _now(context: Context, name: str) -> dict[str, str]:
+    """How the run *name* stands by its own state; one bad box must not keep the others from being shown."""
+    try:
+        state = context.store.load(name)
+    except OperatorError:
+        return {"status": "GONE"}
+    except BoxError:
+        return {"status": "UNREADABLE"}
+    return {"status": "UNKNOWN" if _is_foreign(state.host_id) else str(state.status), "phase": str(state.phase)}
 
 
 def _is_foreign(host_id: str | None) -> bool:
@@ -57,7 +63,7 @@ def status(json_: options.Json = False) -> int:
     Example: ./agent status
     """
     found = rows(options.swept())[:_SHOWN]
-    typer.echo(journal.as_json(found) if json_ else views.status(found, time.time()))
+    options.show(journal.as_json(found) if json_ else views.status(found, time.time()))
     return 0
 
 
@@ -67,7 +73,7 @@ def list_(all_: All = False, json_: options.Json = False) -> int:
     Example: ./agent list --all
     """
     found = rows(options.swept(), every=all_)
-    typer.echo(journal.as_json(found) if json_ else views.listing(found, time.time()))
+    options.show(journal.as_json(found) if json_ else views.listing(found, time.time()))
     return 0
 
 
@@ -83,9 +89,9 @@ def show(target: options.Target = "latest", json_: options.Json = False) -> int:
     meta, state, box = context.store.meta(name), context.store.load(name), context.store.box(name)
     if json_:
         whole = {"meta": meta.to_dict(), "state": json.loads(state.to_json()), "box": str(box.path)}
-        typer.echo(json.dumps(whole, indent=1))
+        options.show(json.dumps(whole, indent=1))
         return 0
-    typer.echo(views.outcome(plan.facts(meta, state), f".agents/runs/{name}"))
+    options.show(views.outcome(plan.facts(meta, state), f".agents/runs/{name}"))
     details = {
         "task": plan.title(meta.task), "type": meta.run_type, "engine": meta.engine, "mind": meta.mind,
         "model": state.model, "isolation": state.isolation, "tools": ", ".join(meta.tools_allowlist),
@@ -94,11 +100,11 @@ def show(target: options.Target = "latest", json_: options.Json = False) -> int:
         "files": ", ".join(each for each in EVIDENCE if (box.path / each).exists()),
     }  # fmt: skip
     for key, value in details.items():
-        typer.echo(f"  {key:10}{redact.visible(str(value))}") if value else None
+        options.show(f"  {key:10}{redact.visible(str(value))}") if value else None
     for note in state.notes:
-        typer.echo(f"  note      {redact.visible(note)}")
-    if box.report.exists():
-        typer.echo("\n" + box.report.read_text("utf-8", "replace").rstrip())
+        options.show(f"  note      {redact.visible(note)}")
+    if options.report(box):
+        options.show("\n" + options.report(box).rstrip())
     return 0
 
 
@@ -117,7 +123,7 @@ def logs(target: options.Target = "latest", follow: Follow = False, raw: Raw = F
             sys.stdout.buffer.flush()
         return 0
     for shown in transcript.rendered(context, name, to_the_end=follow):
-        typer.echo(shown)
+        options.show(shown)
     return 0
 
 
@@ -132,5 +138,5 @@ def stop(target: options.Target = "latest", json_: options.Json = False) -> int:
     name = context.store.resolve(target)
     state = control.stop(context, name)
     facts = plan.facts(context.store.meta(name), state)
-    typer.echo(json.dumps(facts, indent=1) if json_ else views.outcome(facts, f".agents/runs/{name}"))
+    options.show(json.dumps(facts, indent=1) if json_ else views.outcome(facts, f".agents/runs/{name}"))
     return 0

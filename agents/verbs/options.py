@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from agents import files
 from agents.context import Context, open_context
 from agents.errors import HostError
+
+if TYPE_CHECKING:
+    from agents.layout import Box
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Target = Annotated[str, typer.Argument(help="latest, last-fail, an id, a run name or a prefix of one.")]
@@ -39,3 +45,23 @@ def swept(**flags: Any) -> Context:
 
         sweep(context)
     return context
+
+
+def show(text: str, *, err: bool = False) -> None:
+    """Print *text*; a reader that has had enough is no error, and the verb's own exit code stands."""
+    stream = sys.stderr if err else sys.stdout
+    try:
+        print(text, file=stream, flush=True)
+    except OSError as why:
+        # Nothing more must be written to it, at exit either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+        if not isinstance(why, BrokenPipeError):
+            raise
+
+
+def report(box: Box) -> str:
+    """The report of the run in *box*, or nothing where there is none."""
+    return (files.read_capped(box.report, _LARGEST_REPORT) or b"").decode("utf-8", "replace")
+
+
+_LARGEST_REPORT = 16 * 1024 * 1024

@@ -7,8 +7,6 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
-import typer
-
 from agents import control, core, launch, plan, redact, views
 from agents.engines import registry
 from agents.errors import OperatorError
@@ -55,12 +53,12 @@ def start(ask: Ask, flags: dict[str, Any], *, json_: bool) -> int:
 def _show(context: Context, outcome: Outcome, *, json_: bool) -> int:
     box = context.store.box(outcome.meta.run_name)
     if json_:
-        typer.echo(core.as_json(outcome, context))
+        options.show(core.as_json(outcome, context))
     else:
-        typer.echo(box.report.read_text("utf-8", "replace"))
+        options.show(options.report(box))
         facts = plan.facts(outcome.meta, outcome.state)
-        typer.echo(views.outcome(facts, f".agents/runs/{box.name}"), err=True)
-        typer.echo(f"  report {_report(outcome)}", err=True)
+        options.show(views.outcome(facts, f".agents/runs/{box.name}"), err=True)
+        options.show(f"  report {_report(outcome)}", err=True)
     return exit_code(outcome)
 
 
@@ -85,26 +83,27 @@ def dry_run(ask: Ask, flags: dict[str, Any], *, json_: bool) -> int:
     env = launch.agent_environment(context, made, context.store.box(made.meta.run_name))
     shown = plan.describe(made, sorted(env))
     if json_:
-        typer.echo(json.dumps(shown, indent=1))
+        options.show(json.dumps(shown, indent=1))
         return 0
     import yaml
 
-    typer.echo(redact.visible(yaml.safe_dump(shown, sort_keys=False, allow_unicode=True), newlines=True))
-    typer.echo("Nothing was touched.", err=True)
+    options.show(redact.visible(yaml.safe_dump(shown, sort_keys=False, allow_unicode=True), newlines=True))
+    options.show("Nothing was touched.", err=True)
     return 0
 
 
-def detach(ask: Ask, flags: dict[str, Any]) -> int:
+def detach(ask: Ask, flags: dict[str, Any], *, json_: bool) -> int:
     """Start *ask* under a supervisor of its own and print its run's name."""
     given = [word for name, value in flags.items() if value for word in (f"--{name.replace('_', '-')}", str(value))]
     try:
-        name = control.detach([ask.run_type, *given, "--", ask.task, *ask.argv])
+        # The task goes by standard input: a command line is too short for some, and seen by everybody.
+        name = control.detach([ask.run_type, *given, "--", "-", *ask.argv], ask.task.encode("utf-8", "surrogateescape"))
     except control.Refused as why:
-        typer.echo(why.words.rstrip(), err=True)
+        options.show(why.words.rstrip(), err=True)
         return why.code
     short_id = name.rpartition("__")[2]
-    typer.echo(name)
-    typer.echo(f"  follow: ./agent logs -f {short_id}   stop: ./agent stop {short_id}", err=True)
+    options.show(json.dumps({"run": name, "id": short_id}) if json_ else name)
+    options.show(f"  follow: ./agent logs -f {short_id}   stop: ./agent stop {short_id}", err=True)
     return 0
 
 

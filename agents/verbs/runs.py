@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from agents.verbs import options
+from agents.verbs import options  # noqa: TC001 - Typer reads the annotations when the program runs
 
 Task = Annotated[str, typer.Argument(help="What to do, in quotes; - reads it from standard input.")]
 Program = Annotated[
@@ -52,9 +52,9 @@ def _verb(run_type: str) -> Any:
             "max_output": max_output,
         }  # fmt: skip
         ask = running.asked(run_type, task, program, sys.argv)
-        if detach:
-            return running.detach(ask, flags)
-        return running.dry_run(ask, flags, json_=json_) if dry_run else running.start(ask, flags, json_=json_)
+        if dry_run:
+            return running.dry_run(ask, flags, json_=json_)
+        return (running.detach if detach else running.start)(ask, flags, json_=json_)
 
     verb.__name__ = run_type
     return verb

@@ -51,9 +51,9 @@ def gc(
     for name in gone if not dry_run else ():
         collect.remove(context, name)
     if json_:
-        typer.echo(json.dumps({"removed": gone, "dry_run": dry_run}))
+        options.show(json.dumps({"removed": gone, "dry_run": dry_run}))
     else:
-        typer.echo("\n".join([*gone, f"{len(gone)} boxes {'would go' if dry_run else 'removed'}."]))
+        options.show("\n".join([*gone, f"{len(gone)} boxes {'would go' if dry_run else 'removed'}."]))
     return 0
 
 
@@ -67,20 +67,20 @@ def verify(only: Only = "", accept: Accept = False, json_: options.Json = False)
     context = options.swept()
     if accept:
         head = context.journal.accept()
-        typer.echo(f"The ledger of {head.seq} entries is taken for the true one.")
+        options.show(f"The ledger of {head.seq} entries is taken for the true one.")
         return 0
     found = audit.audit(context, context.store.resolve(only) if only else None)
     if json_:
-        typer.echo(json.dumps(dataclasses.asdict(found), indent=1))
+        options.show(json.dumps(dataclasses.asdict(found), indent=1))
         return Tampered.code if found.flaws else 0
     for flaw in found.flaws:
-        typer.echo(f"{flaw.kind}: {redact.visible(flaw.message)}")
+        options.show(f"{flaw.kind}: {redact.visible(flaw.message)}")
     if found.torn:
-        typer.echo(f"The last line is torn ({found.torn} bytes); the next entry sets it aside.")
+        options.show(f"The last line is torn ({found.torn} bytes); the next entry sets it aside.")
     if found.flaws:
         hint = "If you changed it yourself, type: ./agent verify --accept"
         raise Tampered(f"{len(found.flaws)} of {found.entries} entries or their seals do not hold.", hint)
-    typer.echo(f"{found.entries} entries and the sealed files of {found.runs} runs are what was written.")
+    options.show(f"{found.entries} entries and the sealed files of {found.runs} runs are what was written.")
     return 0
 
 
@@ -96,15 +96,15 @@ def doctor_(json_: options.Json = False) -> int:
         root, settings = context.repo.root, context.config
     except OperatorError as why:
         # A doctor must also work where nothing else does.
-        typer.echo(f"! {why.message}  {why.hint}", err=True)
+        options.show(f"! {why.message}  {why.hint}", err=True)
         root, settings = Path.cwd(), Config()
     checks = list(doctor.examine(root, settings, os.environ))
     if json_:
-        typer.echo(json.dumps([dataclasses.asdict(check) for check in checks], indent=1))
+        options.show(json.dumps([dataclasses.asdict(check) for check in checks], indent=1))
     else:
         for check in checks:
-            typer.echo(f"{_MARKS[check.state]} {check.name:12} {redact.visible(check.found)}")
-            typer.echo(f"               → {check.remedy}") if check.remedy else None
+            options.show(f"{_MARKS[check.state]} {check.name:12} {redact.visible(check.found)}")
+            options.show(f"               → {check.remedy}") if check.remedy else None
     if any(check.state == "fail" for check in checks):
         raise HostError("Something is missing that the box cannot do without.", "See the lines marked ✗.")
     return 0
@@ -121,8 +121,10 @@ def init() -> int:
     with files.reported("write agent.yaml"):
         made = files.create(path, config.TEMPLATE.encode())
         path.chmod(0o644) if made else None
-    typer.echo("agent.yaml written: every setting with its default, commented out." if made else "agent.yaml is there.")
-    typer.echo('Now: ./agent scout "how does this work?"')
+    options.show(
+        "agent.yaml written: every setting with its default, commented out." if made else "agent.yaml is there."
+    )
+    options.show('Now: ./agent scout "how does this work?"')
     return 0
 
 
@@ -134,5 +136,5 @@ def demo_() -> int:
     from agents import demo, redact
 
     for line in demo.play({}, os.environ):
-        typer.echo(redact.visible(line, newlines=True))
+        options.show(redact.visible(line, newlines=True))
     return 0

@@ -35,11 +35,13 @@ def within(
     future: Future[T] = Future()
 
     def worker() -> None:
+        """Do the work and keep what came of it."""
         try:
             future.set_result(work())
         except BaseException as why:  # noqa: BLE001 - it is raised again where the caller waits
             future.set_exception(why)
 
+    # A daemon, because a read that never ends must not keep the process from leaving.
     threading.Thread(target=worker, name="model-call", daemon=True).start()
     try:
         while True:

@@ -130,11 +130,13 @@ def fit(messages: Sequence[Message], budget: int, meter: Meter, extra: int = 0) 
     results. Pinned messages are never touched (W24); raises :class:`TooLong` if that is not enough.
     """
     draft = _Draft(messages, budget, meter, extra)
+    # What came after the agent's last words is what it has not seen yet: it is shortened last.
     last = max((i for i, m in enumerate(messages) if m.role == "assistant"), default=len(messages))
     old, new = range(last), range(last + 1, len(messages))
     for how in (_without_thinking, _without_result, _without_words):
         draft.shorten(old, how)
     draft.shorten(new, lambda message: _cut(message, draft.over))
+    # Cut results may still not fit if there are many; a note is better than no answer at all.
     draft.shorten(new, _without_result)
     if draft.over > 0:
         raise TooLong(draft.tokens)

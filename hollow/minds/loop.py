@@ -120,6 +120,7 @@ class ToolLoop:
         ]
 
     def _converse(self) -> tuple[str, str]:
+        # One turn is kept back for the report, whatever happens before.
         while self._tally.turns < self._assignment.max_turns - 1 and self._tally.repeats < MAX_REPEATS:
             try:
                 reply = self._generate(with_tools=True)
@@ -138,6 +139,7 @@ class ToolLoop:
     def _meant(self, reply: Reply) -> tuple[tuple[Call, ...], str, bool]:
         """Return the calls, the text and whether a call could not be read; calls may stand in the text too."""
         if reply.calls:
+            # Text beside calls is a remark, not the report: the model goes on.
             return reply.calls[:MAX_CALLS], strip_thinking(reply.text), False
         found = step(reply.text, self._toolbox.names)
         return ((found.call,) if found.call else ()), found.answer, found.broken
@@ -165,6 +167,7 @@ class ToolLoop:
 
     def _generate(self, *, with_tools: bool, again: bool = False) -> Reply:
         tools = self._toolbox.schemas() if with_tools and self._native else []
+        # The tools' schemas stand in the same window as the messages and are never shortened.
         extra = len(json.dumps(tools))
         self._trim(extra)
         self._tally.turns += 1
@@ -188,6 +191,7 @@ class ToolLoop:
             raise Failure("The model refuses tools although none were offered.")
         self._native = False
         self._messages = self._opening()
+        # The refused request was no turn: the model has not seen it.
         self._tally.turns -= 1
         self._talk.fact("model.no_tools", note="The model knows no tool calls; they are asked for in text.")
         return self._generate(with_tools=with_tools)
@@ -208,6 +212,7 @@ class ToolLoop:
         self._meter = self._meter.learned([m.size for m in self._messages], extra, reply.prompt_tokens)
 
     def _act(self, reply: Reply, calls: tuple[Call, ...], text: str) -> None:
+        # Mishaps count in a row: a model that calls a tool has found its way again.
         self._tally.mishaps = 0
         usage: dict[str, int] | None = _usage(reply)
         # A call that stood in the text must stay in the text, or the model loses its own words.
@@ -230,6 +235,7 @@ class ToolLoop:
         name = self._toolbox.proper_name(call.name) or call.name
         shown = call.arguments if isinstance(call.arguments, dict) else {"arguments": call.arguments}
         call_id = self._talk.call(name, shown, usage)
+        # Sorted, so that the same arguments in another order are the same call.
         key = f"{name} {json.dumps(call.arguments, sort_keys=True)}"
         repeated = key in self._tally.seen
         self._tally.repeats = self._tally.repeats + 1 if repeated else 0

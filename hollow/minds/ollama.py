@@ -101,6 +101,7 @@ class _Server:
         self._address = _without_credentials(address)
         self._socket: socket.socket | None = None
         self.num_ctx = settings.num_ctx
+        # A quarter of the window at most, so that three quarters are left for what was read.
         self.num_predict = min(settings.num_ctx // 4, MAX_PREDICT)
         # A proxy of the environment is for the outside; a model on this machine is never behind it.
         local = (urlsplit(address).hostname or "") in {"127.0.0.1", "localhost", "::1", "0.0.0.0"}  # noqa: S104 - an address to call, not to bind
@@ -114,6 +115,7 @@ class _Server:
 
     def generate(self, messages: Sequence[dict[str, Any]], tools: Sequence[dict[str, Any]]) -> Reply:
         """Return the model's next message, within the time one call may take; raises :class:`Failure`."""
+        # One bound for all tries: a server that comes and goes must not stretch it.
         deadline = time.monotonic() + self._settings.call_timeout
         lost = _Lost("")
         for pause in (*self._settings.pauses, None):
@@ -134,6 +136,7 @@ class _Server:
 
     def _attempt(self, messages: Sequence[dict[str, Any]], tools: Sequence[dict[str, Any]], seconds: float) -> Reply:
         def work() -> Reply:
+            """Ask, and translate what went wrong."""
             try:
                 return self._ask(messages, tools)
             except Exception as why:  # noqa: BLE001 - two libraries' worth of classes; each is told apart below
@@ -148,6 +151,7 @@ class _Server:
             tools=tools or None,
             stream=True,
             keep_alive=_keep_alive(self._settings.keep_alive),
+            # Temperature 0 and a fixed seed: the same question should be answered alike as far as the server can.
             options={"num_ctx": self.num_ctx, "num_predict": self.num_predict, "temperature": 0, "seed": 1},
         )
         with contextlib.closing(parts):
@@ -176,6 +180,7 @@ class _Server:
         words = " ".join(error.split())[:300]
         if status in BUSY:
             return _Lost(f"status {status}: {words}")
+        # The server has no codes for these; its words are all there is to go by.
         if "does not support tools" in error:
             return NoToolSupport(words)
         if "parsing tool call" in error:
@@ -222,14 +227,22 @@ def _collect(parts: Iterable[Any]) -> Reply:
             break
     if last is None and size <= MAX_REPLY:
         raise _Lost("the answer ended in the middle")
+    prompt_tokens, output_tokens, cut = _ending(last)
     return Reply(
         text="".join(text),
         thinking="".join(thinking),
         calls=tuple(calls),
-        prompt_tokens=(last.prompt_eval_count or 0) if last else 0,
-        output_tokens=(last.eval_count or 0) if last else 0,
-        cut=last is None or last.done_reason == "length",
+        prompt_tokens=prompt_tokens,
+        output_tokens=output_tokens,
+        cut=cut,
     )
+
+
+def _ending(last: Any) -> tuple[int, int, bool]:
+    """Tokens read, tokens written and whether the output was cut, by the *last* part; None where we hung up before."""
+    if last is None:
+        return 0, 0, True
+    return last.prompt_eval_count or 0, last.eval_count or 0, last.done_reason == "length"
 
 
 def _keep_alive(words: str) -> str | float:

@@ -41,6 +41,7 @@ class Reflex:
         work = _WORK.get(assignment.run_type, _scout)
         try:
             text = work(assignment, talk)
+        # What a repository or a disk can cause. A fault of ours is left to the cycle, which tells it as one.
         except (GitReadError, OSError, sqlite3.Error, ValueError, RecursionError) as why:
             sentence = f"The survey of this repository failed: {' '.join(str(why).split()) or type(why).__name__}"
             return Answer(text=sentence.rstrip(".") + ".", subtype="error_during_execution")
@@ -55,6 +56,7 @@ def _say_step(
     call = talk.call(name, arguments)
     try:
         found = work()
+    # Broad, because whatever went wrong, a call that was announced must have an outcome; it is raised again.
     except Exception as why:
         talk.outcome(call, str(why), is_error=True)
         raise
@@ -71,6 +73,7 @@ def _surveyed(assignment: Assignment, talk: Talk) -> Survey:
         lambda: survey(assignment.repo, assignment.index, assignment.task, progress=told),
         lambda found: "\n".join([f"{len(found.paths)} files, {found.read} read anew", *map(report.place, found.hits)]),
     )
+    # History was read by the survey; said as a step, so that the log shows where the report has it from.
     if found.hits:
         call = talk.call("GitLog", {"paths": [hit.path for hit in found.hits[:5]]})
         talk.outcome(call, "\n".join(f"{one.oid[:8]} {one.date} {one.subject}" for one in found.commits))
@@ -107,6 +110,7 @@ def _fix(assignment: Assignment, talk: Talk) -> str:
 def _tests_of(assignment: Assignment, found: Survey, talk: Talk) -> dict[str, list[str]]:
     """Path to the tests that are likely to cover it, for the first places."""
     hits = found.hits[:_COVERED]
+    # The bare name is what a test writes; three a file, or a file of many definitions would ask for all others' uses.
     names = {hit.path: [name.rsplit(".", 1)[-1] for name in hit.symbols[:3]] for hit in hits}
     asked = [name for listed in names.values() for name in listed]
     mentions = _say_step(

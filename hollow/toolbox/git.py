@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import threading
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Final
 
 from hollow.confine import Refusal
+from hollow.gitenv import environment
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -22,20 +22,6 @@ MAX_BYTES: Final = 4 * 1024 * 1024
 
 _MAX_ERROR: Final = 2000
 """Bytes of standard error that are kept."""
-
-_SETTINGS: Final = {
-    "core.fsmonitor": "false",
-    "core.hooksPath": os.devnull,
-    "core.quotePath": "false",
-    "log.showSignature": "false",
-    "submodule.recurse": "false",
-    "protocol.allow": "never",
-    "safe.directory": "*",
-    "diff.noprefix": "false",
-    "diff.mnemonicPrefix": "false",
-    "diff.renames": "true",
-}
-"""Settings of the repository that would start a program, reach the network or change the shape of the output."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,36 +45,19 @@ class Output:
         return self.code != 0 and not self.cut
 
 
-def _environment(settings: Mapping[str, str]) -> dict[str, str]:
-    # Built from nothing: GIT_DIR, GIT_EXTERNAL_DIFF or GIT_CONFIG_* of whoever started us would redirect git.
-    # LC_ALL=C, because in a UTF-8 locale `git grep -P` skips every line that is not valid UTF-8 (git 2.39).
-    fixed = {
-        "LC_ALL": "C",
-        "GIT_CONFIG_NOSYSTEM": "1",
-        "GIT_CONFIG_GLOBAL": os.devnull,
-        "GIT_OPTIONAL_LOCKS": "0",
-        "GIT_TERMINAL_PROMPT": "0",
-        "GIT_NO_LAZY_FETCH": "1",
-        "GIT_CONFIG_COUNT": str(len(settings)),
-    }
-    # Not as `-c name=value`: the name of a filter may hold an equals sign and would be split there.
-    for number, (name, value) in enumerate(settings.items()):
-        fixed |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
-    return {"PATH": os.environ.get("PATH", os.defpath), **fixed}
-
-
 def run(
     root: Path, arguments: Sequence[str], *, settings: Mapping[str, str] | None = None, timeout: float = TIMEOUT
 ) -> Output:
-    """Run git with *arguments* in *root* and return what it gave; *settings* are set beside the usual ones.
+    """Run git with *arguments* in *root* and return what it gave; *settings* are set above the usual ones.
 
     *timeout* is in seconds. Raises :class:`Refusal` if git cannot be started.
     """
     argv = ["git", "--no-pager", *arguments]
-    environment = _environment({**_SETTINGS, **(settings or {})})
     pipe = subprocess.PIPE
     try:
-        process = subprocess.Popen(argv, cwd=root, env=environment, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe)
+        process = subprocess.Popen(
+            argv, cwd=root, env=environment(settings), stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe
+        )
     except (OSError, ValueError) as why:
         raise Refusal(f"git cannot be started: {why}.") from None
     data, error, late = _drain(process, timeout)
@@ -107,6 +76,7 @@ def _drain(process: subprocess.Popen[bytes], timeout: float) -> tuple[bytes, byt
     errors: list[bytes] = []
 
     def stop() -> None:
+        """End git because its time is up."""
         late.set()
         process.kill()
 

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from hollow.confine import Refusal, closed
+from hollow.gitenv import FILTERS, filters_off
 from hollow.toolbox import git
 from hollow.toolbox.workspace import cut, text
 
@@ -112,9 +113,9 @@ def _empty_tree(place: Workspace) -> str:
 
 def _tame_filters(place: Workspace) -> dict[str, str]:
     """Return settings that switch off every clean filter: comparing the working tree would run its program."""
-    asked = ["config", "-z", "--name-only", "--get-regexp", r"^filter\..*\.(clean|process|required|smudge)$"]
-    names = git.run(place.root, asked).data.decode("utf-8", "surrogateescape").split("\0")
-    return {name: "false" if name.endswith(".required") else "" for name in names if name}
+    found = git.run(place.root, FILTERS)
+    # Git ends with 1 where there is no filter; any other failure must not pass for that.
+    return filters_off(found.data if found.code == 1 else _checked(found))
 
 
 def _untracked(place: Workspace, only: Sequence[str]) -> list[str]:

@@ -34,6 +34,7 @@ _ALIASES: Final = {
 
 _JSON_TYPES: Final = {str: "string", int: "integer", bool: "boolean"}
 _WORDS: Final = {str: "text", int: "a whole number", bool: "true or false"}
+# Small models write truth in many ways, an empty string for "leave it out" among them.
 _BOOLEANS: Final = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False, "": False}
 _PARAMETER_LINE: Final = re.compile(r"\s*(\w+): (.+)")
 
@@ -112,18 +113,25 @@ def bind(tool: Tool, arguments: object) -> tuple[dict[str, Any], str]:
     Numbers as text, null for a default, other spellings of a name and unknown keys are put right. Raises
     :class:`Refusal`, naming the right form, where nothing sensible can be made of them (T159).
     """
-    given = _mapping(tool, arguments)
     known = {p.name: p for p in tool.parameters}
+    meant = _spelt_right(_mapping(tool, arguments), known)
+    read = {name: _value(tool, known[name], value) for name, value in meant.items() if name in known}
+    bound = {name: value for name, value in read.items() if value is not None}
+    _require(tool, bound)
+    unknown = sorted(str(name)[:40] for name in meant if name not in known)
+    return bound, f"[Unknown argument ignored: {', '.join(unknown)}. The form is {tool.form}.]" if unknown else ""
+
+
+def _spelt_right(given: Mapping[str, Any], known: Mapping[str, Parameter]) -> dict[str, Any]:
     meant = {_meant(key, known): value for key, value in given.items()}
     # An exact name wins over another spelling of it, whatever their order.
-    meant |= {key: value for key, value in given.items() if key in known}
-    bound = {name: _value(tool, known[name], value) for name, value in meant.items() if name in known}
-    bound = {name: value for name, value in bound.items() if value is not None}
+    return meant | {key: value for key, value in given.items() if key in known}
+
+
+def _require(tool: Tool, bound: Mapping[str, Any]) -> None:
     for parameter in tool.parameters:
         if parameter.required and parameter.name not in bound:
             raise Refusal(f"{tool.name} needs {parameter.name} ({_WORDS[parameter.kind]}). The form is {tool.form}.")
-    unknown = sorted(str(name)[:40] for name in meant if name not in known)
-    return bound, f"[Unknown argument ignored: {', '.join(unknown)}. The form is {tool.form}.]" if unknown else ""
 
 
 def _mapping(tool: Tool, arguments: object) -> Mapping[str, Any]:
@@ -148,6 +156,7 @@ def _meant(key: str, known: Mapping[str, Parameter]) -> str:
 
 def _value(tool: Tool, parameter: Parameter, value: object) -> object:
     """Return *value* as *parameter* wants it; None stands for its default."""
+    # A list of one is a habit of models whose own tools take lists.
     if isinstance(value, list) and len(value) == 1:
         value = value[0]
     read = {str: _text, int: _number, bool: _truth}[parameter.kind]

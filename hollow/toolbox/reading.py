@@ -38,6 +38,7 @@ def ls(place: Workspace, path: str = ".") -> str:
     parts = place.border.resolve(path)
     if (place.root.joinpath(*parts)).is_file():
         raise Refusal(f"{path} is a file; use ReadFile to read it.")
+    # By descriptor: the folder's name could lead elsewhere between the judgement and the listing.
     with place.border.folder(path) as descriptor, os.scandir(descriptor) as found:
         entries = sorted((entry for entry in found if not closed((*parts, entry.name))), key=_folders_first)
         lines = [_entry(entry) for entry in entries[:MAX_ENTRIES]]

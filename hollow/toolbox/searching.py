@@ -69,6 +69,7 @@ def grep(
         hits.append(hit)
     if found.cut:
         note += f"[More than {git.MAX_BYTES} bytes matched and were not looked through; narrow pattern, path or glob.]"
+    # What was found before the time was up is an answer, and is marked as a part.
     if found.late:
         note += f"[The search was stopped after {git.TIMEOUT:.0f} s; use a simpler pattern or a narrower path.]"
     return cut("\n".join([*hits, note] if note else hits), "Narrow pattern, path or glob.") or "No matches."
@@ -84,14 +85,21 @@ def _search(place: Workspace, query: _Query) -> tuple[git.Output, str]:
         # Models often ask for `def name(`: the literal text is what they mean.
         note = f"[{query.pattern} is no valid regular expression; it was searched for literally.]"
         found = _git_grep(place, query, "-F")
+    return _completed(found), note
+
+
+def _completed(found: git.Output) -> git.Output:
+    """Return *found* if it is an answer; raises :class:`Refusal` if the search was given up."""
     if "pcre" in found.error.lower() and "limit" in found.error:
         raise Refusal("The pattern needs too much backtracking; use a simpler one.")
-    if found.late and not found.data:
-        raise Refusal(f"The search took longer than {git.TIMEOUT:.0f} s; use a simpler pattern or a narrower path.")
+    if found.late:
+        if not found.data:
+            raise Refusal(f"The search took longer than {git.TIMEOUT:.0f} s; use a simpler pattern or a narrower path.")
+        return found
     # 1 is git's way of saying that nothing was found.
-    if found.broken and found.code != 1 and not found.late:
+    if found.broken and found.code != 1:
         raise Refusal(f"The search failed: {found.error or f'git ended with {found.code}'}.")
-    return found, note
+    return found
 
 
 def _forced(place: Workspace, query: _Query) -> bytes:
@@ -100,12 +108,14 @@ def _forced(place: Workspace, query: _Query) -> bytes:
     names = set(listed.data.split(b"\0")) - {b""}
     if not names:
         return b""
+    # A second search over what is tracked: a list of names as pathspecs could be too long for a command line.
     found, _ = _search(place, replace(query, untracked=False))
     return b"".join(line + b"\n" for line in found.data.split(b"\n") if line.partition(b"\0")[0] in names)
 
 
 def _git_grep(place: Workspace, query: _Query, kind: str) -> git.Output:
     options = ["-n", "-z", "-I", "--column", "--no-color", "--no-textconv", "--no-recurse-submodules"]
+    # Untracked files are searched too: what an agent or a person has just written is often what matters.
     wider = [*(["--untracked"] if query.untracked else []), *(["-i"] if query.ignore_case else [])]
     return git.run(place.root, ["grep", *options, *wider, kind, "-e", query.pattern, "--", *query.where])
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hollow.parsing import Call, Step, find_object, plain, prose, step, strip_thinking
+from hollow.parsing import Call, Step, _call, find_object, plain, prose, step, strip_thinking
 
 TOOLS = ("Grep", "Ls", "ReadFile")
 JSON = st.recursive(
@@ -142,3 +142,29 @@ def test_prose_of_anything_is_text():
     assert prose({"a": [1]}) == '{"a": [1]}'
     assert prose(None) == ""
     assert prose(["a", ["b"], ""]) == "a\nb"
+
+
+@pytest.mark.parametrize(
+    ("found", "name", "arguments"),
+    [
+        ({"tool": "Grep", "arguments": {"pattern": "x"}}, "Grep", {"pattern": "x"}),
+        ({"tool": " Grep ", "args": {"a": 1}}, "Grep", {"a": 1}),
+        ({"name": "read_file", "parameters": {"a": 1}}, "read_file", {"a": 1}),
+        ({"function": "Grep", "input": {"a": 1}}, "Grep", {"a": 1}),
+        ({"function": {"name": "Grep", "arguments": "{}"}}, "Grep", "{}"),
+        ({"tool_calls": [{"function": {"name": "Grep", "arguments": {"a": 1}}}]}, "Grep", {"a": 1}),
+        ({"tool_calls": [{"name": "Grep", "arguments": None, "args": {"a": 1}}]}, "Grep", {"a": 1}),
+        ({"tool_calls": [], "tool": "Grep"}, "Grep", {}),
+        ({"tool_calls": ["Grep"], "tool": "Grep"}, "Grep", {}),
+        ({"tool": "Dance"}, "Dance", {}),
+        ({"name": "Dance"}, None, None),
+        ({"name": "package", "version": "1"}, None, None),
+        ({"tool": "", "name": ""}, None, None),
+        ({"tool": 7}, None, None),
+        ({"tool": None, "function": ["Grep"]}, None, None),
+        ({}, None, None),
+    ],
+)
+def test_every_wrapping_of_a_call_is_unwrapped(found, name, arguments):
+    meant = _call(found, ("Grep", "ReadFile"))
+    assert (meant and meant.name, meant and meant.arguments) == (name, arguments)

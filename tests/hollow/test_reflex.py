@@ -181,3 +181,92 @@ def test_a_code_span_is_one_line_and_closes_itself(text):
     assert "\n" not in span
     assert span.endswith(ticks)
     assert ticks not in re.sub(f"^{ticks}|{ticks}$", "", span)
+
+
+# Run type, task, what the report must hold, and the tools that were said to be used. "None": no place matches.
+REPORTS = [
+    ("plan", "voucher discount", ["- [ ] Read `src/shop/cart.py:11`", "- [ ] Extend `tests/test_cart.py`", "## Risks", "- [ ] Run the whole test suite"],
+     ["Survey", "GitLog", "Grep"]),
+    ("plan", "reserve a quantity in the warehouse", ["- [ ] Read `src/shop/stock.py:5`: `reserve`", "Add a test for `src/shop/stock.py`", "No test was found for `src/shop/stock.py`"],
+     ["Survey", "GitLog", "Grep"]),
+    ("plan", "renderBasket gracefully", ["`web/basket.js:1`", "These words occur at none of the places above: `gracefully`"], ["Survey", "GitLog", "Grep"]),
+    ("plan", "README.md", ["the question names this file", "- [ ] Read `README.md:"], ["Survey", "GitLog", "Grep"]),
+    ("plan", "zyxwv", ["**Nothing in this repository matches.**"], ["Survey", "Grep"]),
+    ("fix", "send_receipt retries", ["**A fix needs somebody to write it.**", "- [ ] Read `src/shop/mail.py:4`", "`--engine command -- PROGRAM"], ["Survey", "GitLog", "Grep"]),
+    ("fix", "zyxwv", ["**A fix needs somebody to write it.**", "**Nothing in this repository matches.**"], ["Survey", "Grep"]),
+    ("benchmark", "reserve", ["0 existing benchmarks found; nothing was run.", "## What to measure", "`src/shop/stock.py:4`"], ["Survey", "GitLog", "Ls"]),
+    ("benchmark", "zyxwv", ["**Nothing in this repository matches.**", "## Existing benchmarks"], ["Survey", "Ls"]),
+    ("review", "is this safe?", ["**Reviewed commit ", "Send receipts again", "- `src/shop/mail.py:6` modified, +1 −1: `send_receipt`"], ["GitDiff"]),
+    ("review", "HEAD~1", ["“Open the shop”: 6 files, +", "- `tests/test_cart.py` is part of the change", "- `README.md:1` added"], ["GitDiff"]),
+    ("review", "HEAD..HEAD", ["**There is nothing to review: the range HEAD..HEAD is empty.**"], ["GitDiff"]),
+    ("scout", "zyxwv", ["**Nothing in this repository matches.**", "`git ls-files`"], ["Survey"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("run_type", "task", "words", "tools"), REPORTS, ids=[f"{run}-{task}" for run, task, _, _ in REPORTS]
+)
+def test_each_kind_of_run_has_its_report_and_says_its_steps(tmp_path, run_type, task, words, tools):
+    found, events = answer(shop(tmp_path / "r"), tmp_path / "i", run_type, task)
+    assert (found.subtype, found.is_error) == ("success", False)
+    for word in words:
+        assert word in found.text
+    said = blocks(events)
+    assert [block["name"] for block in said if block["type"] == "tool_use"] == tools
+    asked = [block["id"] for block in said if block["type"] == "tool_use"]
+    assert [block["tool_use_id"] for block in said if block["type"] == "tool_result"] == asked
+    assert not any(block["is_error"] for block in said if block["type"] == "tool_result")
+    assert said[-1] == {"type": "text", "text": found.text}
+
+
+@pytest.mark.parametrize("run_type", ["scout", "plan", "fix", "benchmark"])
+def test_an_index_that_is_no_database_is_made_anew(tmp_path, run_type):
+    repo = shop(tmp_path / "r")
+    whole = answer(repo, tmp_path / "i", run_type)[0]
+    for wreck in (b"no database", b"SQLite format 3\0" + b"\xff" * 5000, b""):
+        for file in (tmp_path / "i").iterdir():
+            file.write_bytes(wreck)
+        assert answer(repo, tmp_path / "i", run_type)[0] == whole
+
+
+def test_a_damaged_page_is_found_out_and_the_index_made_anew(tmp_path):
+    repo = shop(tmp_path / "r")
+    whole = answer(repo, tmp_path / "i")[0]
+    (file,) = (each for each in (tmp_path / "i").iterdir() if each.suffix != ".lock" and each.stat().st_size > 8192)
+    data = bytearray(file.read_bytes())
+    data[4096:] = b"\x5a" * (len(data) - 4096)  # the schema on the first page stays whole
+    file.write_bytes(data)
+    assert answer(repo, tmp_path / "i")[0] == whole
+    assert answer(repo, tmp_path / "i")[0] == whole
+
+
+@pytest.mark.parametrize("change", ["delete", "replace by a folder", "empty", "binary"])
+@pytest.mark.parametrize("run_type", RUN_TYPES)
+def test_a_working_tree_in_any_state_has_an_answer(tmp_path, run_type, change):
+    repo = shop(tmp_path / "r")
+    cart = repo / "src/shop/cart.py"
+    cart.unlink()
+    if change == "replace by a folder":
+        cart.mkdir()
+    elif change != "delete":
+        cart.write_bytes(b"" if change == "empty" else b"\0voucher")
+    found, _ = answer(repo, tmp_path / "i", run_type)
+    assert not found.is_error
+    if run_type == "review":
+        assert "src/shop/cart.py" in found.text
+    else:
+        assert "`src/shop/cart.py:11`" not in found.text
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.sampled_from(RUN_TYPES), st.text(max_size=60))
+def test_no_task_makes_an_answer_fail(one_shop, run_type, task):
+    found, events = answer(*one_shop, run_type, task)
+    assert (found.subtype, found.text[:2]) == ("success", "**")
+    assert blocks(events)[-1]["text"] == found.text
+
+
+@pytest.fixture(scope="module")
+def one_shop(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("one")
+    return shop(folder / "r"), folder / "i"

@@ -5,11 +5,12 @@ import os
 import pytest
 
 from hollow.benches import find
-from hollow.change import Line, Touched, under_review
+from hollow.change import Change, Line, Touched, under_review
 from hollow.findings import findings, masked
-from hollow.report_review import review
+from hollow.report_review import Review, review
 from hollow.reviewing import reviewed
 from hollow.tracked import snapshot
+from hollow.usage import Use
 from tests.support.surveys import SHOP, commit, empty, run_git, shop, write
 
 TOKEN = "ghp_" + "a1B2" * 9
@@ -197,3 +198,38 @@ def test_existing_benchmarks_and_how_to_run_them(tmp_path):
         ("pyproject.toml", 2): "",
         ("asv.conf.json", 1): "asv run",
     }
+
+
+SOURCE, TEST, OTHER = touched("src/cart.py", "x"), touched("tests/test_cart.py", "x"), touched("README.md", "x")
+UNTESTED = "- **The change touches program text but no test.**"
+
+
+@pytest.mark.parametrize(
+    ("files", "tests", "rows"),
+    [
+        ([OTHER], {}, ["- The change touches no program text."]),
+        ([TEST], {}, ["- `tests/test_cart.py` is part of the change"]),
+        ([SOURCE], {}, [UNTESTED, "- no test was found for `src/cart.py` by name or use"]),
+        ([SOURCE], {"src/cart.py": ["a_test.py", "b_test.py"]}, [UNTESTED, "- `src/cart.py` is likely covered by `a_test.py`, `b_test.py`: run it"]),
+        ([SOURCE, TEST], {"src/cart.py": ["tests/test_cart.py"]}, ["- `tests/test_cart.py` is part of the change"]),
+        ([SOURCE, TEST], {"src/cart.py": ["tests/test_cart.py", "a_test.py"]},
+         ["- `tests/test_cart.py` is part of the change", "- `src/cart.py` is likely covered by `a_test.py`: run it"]),
+        ([touched("src/cart.py", status="deleted")], {}, ["- The change touches no program text."]),
+    ],
+)  # fmt: skip
+def test_what_a_review_says_of_tests(files, tests, rows):
+    seen = Review(change=Change("x", tuple(files), None), findings=(), symbols={}, uses={}, tests=tests)
+    said = review(seen).split("## Tests\n\n")[1].split("\n\n")[0]
+    assert said.split("\n") == rows
+
+
+def test_a_review_of_very_much_is_bounded_and_says_so():
+    files = [touched(f"src/f{number:03}.py", "print(1)") for number in range(100)]
+    text = review(Review(change=Change("x", tuple(files), None, cut=True), findings=findings(files), symbols={}, tests={},
+                         uses={"name": [Use("a.py", number, "") for number in range(1, 20)]}))  # fmt: skip
+    assert "… and 60 more" in text
+    assert text.count("no test was found") == 10
+    assert "`name`: `a.py:1`" in text
+    assert " and 13 more" in text
+    assert "The diff is too large to be read whole." in text
+    assert "100 places deserve a second look" in text

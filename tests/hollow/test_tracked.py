@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from hollow.gitread import GitReadError, blobs, environment, git
+from hollow.gitread import GitReadError, blobs, git
 from hollow.tracked import LARGEST, contents, snapshot
 from tests.support.surveys import commit, empty, run_git, shop, write
 
@@ -98,14 +98,6 @@ def test_a_sparse_file_comes_from_the_object_store(tmp_path):
     run_git(repo, "update-index", "--skip-worktree", "web/basket.js")
     (repo / "web/basket.js").unlink()
     assert b"renderBasket" in read(repo)["web/basket.js"]
-
-
-def test_nothing_inherited_redirects_git():
-    seen = environment({"GIT_DIR": "/x", "GIT_INDEX_FILE": "/y", "GIT_CONFIG_COUNT": "1", "PATH": "/bin"})
-    assert {name for name in seen if name.startswith("GIT_")} == {
-        "GIT_OPTIONAL_LOCKS", "GIT_TERMINAL_PROMPT", "GIT_NO_LAZY_FETCH", "GIT_PAGER",
-    }  # fmt: skip
-    assert (seen["PATH"], seen["GIT_OPTIONAL_LOCKS"]) == ("/bin", "0")
 
 
 def test_a_survey_writes_nothing_into_the_repository(tmp_path):
