@@ -6,13 +6,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from agents import files, journal, ledger, settle
-from agents.errors import Tampered
+from agents.errors import OperatorError, Tampered
 from agents.ledger import Flaw
+from agents.model import Status
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from agents.context import Context
+    from agents.model import RunState
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +50,8 @@ def _look(context: Context, only: str | None) -> Audit:
         return Audit(0, 0, (), 0)
     context.store.prepare()
     # Looked at before the ledger is read: a box made in between is then not taken for a forged one.
-    names, active = context.store.names(), set(context.store.active().values())
+    names = context.store.names()
+    active = {name for name in context.store.active().values() if _is_active(context, name)}
     with files.Lock(context.layout.ledger_lock):
         lines, torn = context.journal.lines(), context.journal.torn()
         anchors = context.journal.anchors()
@@ -84,44 +87,65 @@ def _seals(entries: Iterable[Mapping[str, Any]]) -> dict[str, tuple[int, Mapping
 def _check_seal(context: Context, run: str, line: int, sealed: Mapping[str, str]) -> Iterable[Flaw]:
     box = context.store.box(run)
     if not box.path.is_dir():
-        yield Flaw(line, "evidence", f"The box of {run} is gone.")
+        yield Flaw(line, "evidence", f"The box of {run} is gone.", run)
         return
     for name, digest in sealed.items():
         now = settle.hash_file(box, name)
         if now != digest:
-            yield Flaw(line, "evidence", f"{run}/{name} {'is gone' if now is None else 'is not what was sealed'}.")
+            yield Flaw(line, "evidence", f"{run}/{name} {'is gone' if now is None else 'is not what was sealed'}.", run)
 
 
 def _check_states(context: Context, entries: Iterable[Mapping[str, Any]], names: set[str]) -> Iterable[Flaw]:
-    """A box that claims an end the ledger does not know was not made by the supervisor (M05)."""
-    last = _last_statuses(entries)
-    yield from (Flaw(0, "evidence", f"The box {name} is not in the ledger.") for name in sorted(names - last.keys()))
-    for name, status in last.items():
-        state = _status(context, name) if name in names else None
+    """What a box says of its run against what the ledger said last (M05, M07)."""
+    last = last_facts(entries)
+    for name in sorted(names - last.keys()):
+        yield Flaw(0, "evidence", f"The box {name} is not in the ledger.", name)
+    for name, facts in last.items():
         # The ledger is told of a removal before the box goes; one whose remover died then is still there.
-        if state and status not in {state, "COLLECTED"} and not _is_active(context, name):
-            yield Flaw(0, "evidence", f"The state of {name} says {state}, the ledger says {status}.")
+        if facts["status"] != "COLLECTED" and not _is_active(context, name):
+            yield from _check_state(context, name, facts)
 
 
-def _last_statuses(entries: Iterable[Mapping[str, Any]]) -> dict[str, str]:
-    """Run to the status that the ledger gave it last."""
-    last: dict[str, str] = {}
+def _check_state(context: Context, name: str, facts: Mapping[str, Any]) -> Iterable[Flaw]:
+    box = context.store.box(name)
+    try:
+        state = context.store.load(name)
+    except OperatorError:
+        # A box that is gone as a whole is told of by its seal, if it ever had one.
+        if facts["status"] == Status.ACTIVE or box.path.is_dir():
+            yield Flaw(0, "evidence", f"The state of {name} is gone.", name)
+        return
+    except Tampered:
+        yield Flaw(0, "evidence", f"The state of {name} is not readable.", name)
+        return
+    if facts["status"] != str(state.status):
+        words = f"The state of {name} says {state.status}, the ledger says {facts['status']}."
+        yield Flaw(0, "evidence", words, name)
+    told = _told(state)
+    odd = [field for field, value in told.items() if field in facts and facts[field] != value]
+    if odd and facts["status"] == str(state.status):
+        yield Flaw(0, "evidence", f"The state of {name} has another {', '.join(odd)} than the ledger.", name)
+    envelope = facts.get("meta_sha256")
+    if envelope and envelope != settle.hash_file(box, "meta.yaml"):
+        yield Flaw(0, "evidence", f"{name}/meta.yaml is not what was sealed at its start.", name)
+
+
+def _told(state: RunState) -> dict[str, Any]:
+    """What the ledger repeats of a state."""
+    return {"exit_code": state.exit_code, "attempt": state.attempt, "config_hash": state.config_hash}
+
+
+def last_facts(entries: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Run to what the ledger says of it by now; later facts replace earlier ones."""
+    last: dict[str, dict[str, Any]] = {}
     for entry in entries:
         run, facts = entry.get("run"), entry.get("facts")
-        if isinstance(run, str) and isinstance(facts, dict) and facts.get("status"):
-            last[run] = str(facts["status"])
-    return last
+        if isinstance(run, str) and isinstance(facts, dict) and str(entry.get("event")).startswith("run."):
+            last.setdefault(run, {}).update(facts)
+    return {run: facts for run, facts in last.items() if facts.get("status")}
 
 
 def _is_active(context: Context, name: str) -> bool:
-    """Whether the run has been resumed since the names were read."""
-    return (context.layout.active / name.rpartition("__")[2]).exists()
-
-
-def _status(context: Context, name: str) -> str | None:
-    if not context.store.box(name).state.exists():
-        return None
-    try:
-        return str(context.store.load(name).status)
-    except Tampered:
-        return "something unreadable"
+    """Whether somebody is at the run *name*; a marker alone may be left of one that no sweep could read."""
+    marker = context.layout.active / name.rpartition("__")[2]
+    return marker.exists() and files.is_locked(context.store.box(name).owner_lock)

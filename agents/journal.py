@@ -134,6 +134,12 @@ class Journal:
         if in_git:
             git.write_anchor(self._repo, head.to_json())
 
+    def check_head(self) -> None:
+        """Raise Tampered where the ledger ends with something that is no entry; a torn end is no flaw."""
+        with files.Lock(self._layout.ledger_lock):
+            self._repair()
+            self._head()
+
     def anchors(self) -> dict[str, Head]:
         """Heads that are remembered outside the ledger, by place."""
         kept = {f"the git ref {git.ledger_ref(self._repo)}": git.read_anchor(self._repo)}
@@ -148,6 +154,22 @@ class Journal:
             head = self._head()
             self._keep(head, in_git=True)
         return head
+
+    def mend(self) -> int:
+        """Set a broken chain aside and keep its sound beginning; returns how many lines are gone from the ledger."""
+        with files.reported("mend the ledger"), files.Lock(self._layout.ledger_lock):
+            self._repair()
+            lines = self.lines()
+            flaw, head, _ = ledger.check(lines)
+            if flaw is None:
+                return 0
+            # A change in a line shows at the next one, so the blamed line itself is not kept.
+            sound = min(head.seq, flaw.line - 1)
+            files.make_folder(self._layout.quarantine)
+            stamp = iso(self._clock.wall()).replace(":", "")
+            files.write(self._layout.quarantine / f"ledger-{stamp}", b"".join(line + b"\n" for line in lines))
+            files.write(self._layout.ledger, b"".join(line + b"\n" for line in lines[:sound]))
+        return len(lines) - sound
 
     def rows(self) -> tuple[list[dict[str, Any]], bool]:
         """Rows of the newest runs, and whether there are older ones."""

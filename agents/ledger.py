@@ -92,6 +92,8 @@ class Flaw:
     kind: str
     """tampered, truncated, torn or evidence."""
     message: str
+    run: str | None = None
+    """The run whose box is meant, if it is one."""
 
 
 def torn(data: bytes) -> int:

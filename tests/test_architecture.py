@@ -18,7 +18,7 @@ DOORS = {
     "git": {"agents.git"},
     "psutil": {"agents.procs"},
     "filelock": {"agents.files"},
-    "yaml": {"agents.config", "agents.store", "agents.verbs.runs"},
+    "yaml": {"agents.config", "agents.store", "agents.verbs.running"},
     "typer": {
         "agents.cli",
         "agents.verbs.runs",

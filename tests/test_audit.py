@@ -241,14 +241,18 @@ def entry(seq, event, run="r", *, status=None, sealed=None):
     [
         ([], {}),
         ([entry(1, "run.started", status="ACTIVE"), entry(2, "run.finished", status="DONE")], {"r": "DONE"}),
-        ([entry(1, "run.started", status="ACTIVE"), entry(2, "note")], {"r": "ACTIVE"}),
-        ([entry(1, "a", "x", status="DONE"), entry(2, "b", "y", status="CRASHED")], {"x": "DONE", "y": "CRASHED"}),
+        ([entry(1, "run.started", status="ACTIVE"), entry(2, "run.note")], {"r": "ACTIVE"}),
+        ([entry(1, "run.started", status="ACTIVE"), entry(2, "goal.set", status="MERGED")], {"r": "ACTIVE"}),
+        (
+            [entry(1, "run.a", "x", status="DONE"), entry(2, "run.b", "y", status="CRASHED")],
+            {"x": "DONE", "y": "CRASHED"},
+        ),
         ([entry(1, "goal.set", None, status="DONE"), entry(2, "odd", 7, status="DONE")], {}),
         ([{"run": "r"}, {"run": "r", "facts": None}, {"run": "r", "facts": ["status"]}, {}], {}),
     ],
 )
 def test_the_last_status_of_each_run_is_the_ledgers_word(entries, last):
-    assert audit._last_statuses(entries) == last
+    assert {run: facts["status"] for run, facts in audit.last_facts(entries).items()} == last
 
 
 def test_an_entry_of_no_run_seals_nothing():

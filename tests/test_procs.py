@@ -118,20 +118,23 @@ class TestEndRemains:
         assert marked.wait(30) == -signal.SIGKILL
         assert other.poll() is None
 
-    def test_ends_recorded_processes_and_what_they_have_started(self, stranger, mark) -> None:
-        source = f"import subprocess, sys; subprocess.Popen([sys.executable, '-c', {SLEEP!r}, {mark!r}]); {SLEEP}"
-        parent = stranger(source)
+    def test_ends_what_a_marked_process_has_started_without_its_environment(self, stranger, mark) -> None:
+        source = (
+            f"import subprocess, sys; subprocess.Popen([sys.executable, '-c', {SLEEP!r}, {mark!r}], env={{}}); {SLEEP}"
+        )
+        parent = stranger(source, **{procs.RUN_MARK: mark})
         world.eventually(lambda: len(world.tree_of(mark)) == 2)
-        assert procs.end_remains("run-of-nobody", [identity(parent)], wait=0) == 2
+        assert procs.end_remains(mark, [], wait=0) == 2
         assert parent.wait(30) == -signal.SIGKILL
         world.eventually(lambda: not world.tree_of(mark))
 
     def test_never_ends_a_stranger_that_took_a_pid_over(self, stranger) -> None:
-        """T140: recorded pids with another start time, and processes without the mark, are left alone."""
+        """T140: processes without the mark are left alone, also those that a record names: it may be a forgery."""
         process = stranger()
         pid, start = identity(process)
         assert start is not None
         assert procs.end_remains("run-of-nobody", [(pid, start - 1), (pid, None), (None, None)], wait=0) == 0
+        assert procs.end_remains("run-of-nobody", [(pid, start)], wait=0) == 0
         time.sleep(0.1)
         assert process.poll() is None
 

@@ -288,12 +288,12 @@ class TestKilledSupervisor:
 
     def test_that_was_only_stopped_keeps_the_watchdogs_word(self, agent, background, repo, tmp_path, mark) -> None:
         """C26: a watchdog called the run STALLED while its supervisor was stopped; it goes on and leaves it at that."""
-        run = background("scout", "x", *fakes.command(tmp_path / "a.py", LONG, mark))
+        run = background("scout", "x", "--stall-after", "8s", *fakes.command(tmp_path / "a.py", LONG, mark))
         eventually(lambda: runs_now(repo)() and stream_of(repo))
         eventually(lambda: state_of(repo)["last_heartbeat"])
         run.send_signal(signal.SIGSTOP)
         try:
-            eventually(lambda: "STALLED" in agent("status", env={"AGENT_BOX_STALL_AFTER": "1s"}).stdout)
+            eventually(lambda: "STALLED" in agent("status").stdout)
         finally:
             run.send_signal(signal.SIGCONT)
         run.wait(60)

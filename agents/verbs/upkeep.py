@@ -57,17 +57,16 @@ def gc(
     return 0
 
 
-def verify(only: Only = "", accept: Accept = False, json_: options.Json = False) -> int:
+def verify(only: Only = "", accept_: Accept = False, json_: options.Json = False) -> int:
     """Check that the ledger and every sealed file are what was written.
 
     Example: ./agent verify
     """
-    from agents import audit, redact
+    from agents import accept, audit, redact
 
     context = options.swept()
-    if accept:
-        head = context.journal.accept()
-        options.show(f"The ledger of {head.seq} entries is taken for the true one.")
+    if accept_:
+        options.show(f"Accepted what is there now; {accept.accept(context)} things did not hold before.")
         return 0
     found = audit.audit(context, context.store.resolve(only) if only else None)
     if json_:
