@@ -183,11 +183,13 @@ def test_a_live_run_and_a_resumed_one_are_no_flaws(context, runs):
     context.journal.append("run.started", made.meta.run_name, plan.facts(made.meta, made.state))
     assert flaws(context) == []
     (context.layout.active / "aaaa").write_text(runs[0])
+    resumer = context.store.own(runs[0])
     state = context.store.update(runs[0], lambda now: dataclasses.replace(now, status=Status.ACTIVE, attempt=2))
     context.store.box(runs[0]).stream.write_text("more\n")
     assert flaws(context) == []
     context.journal.append("run.resumed", runs[0], plan.facts(context.store.meta(runs[0]), state))
     assert flaws(context) == []
+    resumer.release()
     owner.release()
 
 
