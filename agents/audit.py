@@ -58,11 +58,13 @@ def _look(context: Context, only: str | None) -> Audit:
     broken, _, entries = ledger.check(lines)
     sealed = _seals(entries)
     wanted = {run: seal for run, seal in sealed.items() if only in {None, run} and run not in active}
-    flaws = [broken] if broken else _against_anchors(anchors, lines)
-    flaws += [found for run, seal in wanted.items() for found in _check_seal(context, run, *seal)]
-    # Behind a broken link every box would look forged; the one true flaw must not drown in those.
-    if only is None and not broken:
-        flaws += _check_states(context, entries, set(names) - active)
+    flaws = [found for run, seal in wanted.items() for found in _check_seal(context, run, *seal)]
+    if broken:
+        # Behind a broken link every box would look forged; the one true flaw must not drown in those.
+        flaws.insert(0, broken)
+    else:
+        flaws[:0] = _against_anchors(anchors, lines)
+        flaws += _check_states(context, entries, set(names) - active) if only is None else []
     return Audit(len(lines), len(wanted), tuple(flaws), torn)
 
 
@@ -107,32 +109,32 @@ def _check_states(context: Context, entries: Iterable[Mapping[str, Any]], names:
 
 
 def _check_state(context: Context, name: str, facts: Mapping[str, Any]) -> Iterable[Flaw]:
-    box = context.store.box(name)
     try:
         state = context.store.load(name)
     except OperatorError:
         # A box that is gone as a whole is told of by its seal, if it ever had one.
-        if facts["status"] == Status.ACTIVE or box.path.is_dir():
-            yield Flaw(0, "evidence", f"The state of {name} is gone.", name)
-        return
+        missed = facts["status"] == Status.ACTIVE or context.store.box(name).path.is_dir()
+        found = [f"The state of {name} is gone."] if missed else []
     except Tampered:
-        yield Flaw(0, "evidence", f"The state of {name} is not readable.", name)
-        return
+        found = [f"The state of {name} is not readable."]
+    else:
+        envelope = settle.hash_file(context.store.box(name), "meta.yaml")
+        found = [*_contradictions(name, state, facts), *_broken_envelope(name, envelope, facts)]
+    return [Flaw(0, "evidence", message, name) for message in found]
+
+
+def _contradictions(name: str, state: RunState, facts: Mapping[str, Any]) -> list[str]:
+    """What *state* says otherwise than the ledger's *facts*."""
     if facts["status"] != str(state.status):
-        words = f"The state of {name} says {state.status}, the ledger says {facts['status']}."
-        yield Flaw(0, "evidence", words, name)
-    told = _told(state)
+        return [f"The state of {name} says {state.status}, the ledger says {facts['status']}."]
+    told = {"exit_code": state.exit_code, "attempt": state.attempt, "config_hash": state.config_hash}
     odd = [field for field, value in told.items() if field in facts and facts[field] != value]
-    if odd and facts["status"] == str(state.status):
-        yield Flaw(0, "evidence", f"The state of {name} has another {', '.join(odd)} than the ledger.", name)
-    envelope = facts.get("meta_sha256")
-    if envelope and envelope != settle.hash_file(box, "meta.yaml"):
-        yield Flaw(0, "evidence", f"{name}/meta.yaml is not what was sealed at its start.", name)
+    return [f"The state of {name} has another {', '.join(odd)} than the ledger."] if odd else []
 
 
-def _told(state: RunState) -> dict[str, Any]:
-    """What the ledger repeats of a state."""
-    return {"exit_code": state.exit_code, "attempt": state.attempt, "config_hash": state.config_hash}
+def _broken_envelope(name: str, envelope: str | None, facts: Mapping[str, Any]) -> list[str]:
+    sealed = facts.get("meta_sha256")
+    return [f"{name}/meta.yaml is not what was sealed at its start."] if sealed and sealed != envelope else []
 
 
 def last_facts(entries: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:

@@ -185,26 +185,3 @@ def _shown(char: str, *, newlines: bool) -> str:
     if char.isprintable() and char not in _INVISIBLE:
         return char
     return " " if unicodedata.category(char) == "Zs" else ascii(char)[1:-1]
-
-
-# Backslash escapes for Markdown's inline marks; entities for what HTML would read. A colon before "//" and the dot
-# after "www" are what makes a bare address a link.
-_MARKDOWN: Final = re.compile(
-    r"[&<>\\|`*~\[\]$]|(?<![^\W_])_+|_+(?![^\W_])|:(?=//)|(?<=www)\.|^[#+=-]|(?<=^\d)[.)]|!(?=\[)", re.IGNORECASE
-)
-_ENTITIES: Final = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
-
-
-def markdown_cell(text: str, limit: int = 80) -> str:
-    """Return *text* as one cell of a Markdown table that reads as it was written and does nothing.
-
-    At most *limit* characters are shown (escapes not counted), the last one ``…`` when something was cut. Controls
-    become visible, blanks single; marks, links and HTML lose their meaning.
-    """
-    # More than this cannot show; a task of a megabyte must not be escaped in full for 80 characters.
-    line = " ".join(visible(text[: limit * 20], newlines=True).split())
-    if len(line) > limit or len(text) > limit * 20:
-        line = line[: limit - 1].rstrip() + "…"
-    cell = _MARKDOWN.sub(lambda found: "".join(_ENTITIES.get(mark) or "\\" + mark for mark in found[0]), line)
-    # Tables are split before escapes are read: an escaped backslash at the end would still swallow the border.
-    return cell[:-2] + "&#92;" if line.endswith("\\") else cell

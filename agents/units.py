@@ -90,26 +90,6 @@ def _clean(value: Written) -> str:
     return "a number of 20 digits or more"
 
 
-def format_duration(seconds: float) -> str:
-    """Write *seconds* for people, two units at most: ``0.4 s``, ``12 s``, ``3 m 20 s``, ``2 h 5 m``, ``4 d 3 h``.
-
-    A negative duration (the clock was set back) reads ``0 s``; one that is not a finite number reads ``unknown``.
-    """
-    if not math.isfinite(seconds):
-        return "unknown"
-    tenths = max(0.0, round(seconds, 1))
-    if tenths < 10:  # noqa: PLR2004 - one digit before the point: tenths still matter
-        return f"{tenths:.1f}".removesuffix(".0") + " s"
-    # Rounded first: 59.6 s must not read "60 s".
-    whole = round(seconds)
-    for large, small in (("d", "h"), ("h", "m"), ("m", "s")):
-        count, rest = divmod(whole, round(_SECONDS[large]))
-        if count:
-            part = rest // round(_SECONDS[small])
-            return f"{count} {large} {part} {small}" if part else f"{count} {large}"
-    return f"{whole} s"
-
-
 def format_size(n: int) -> str:
     """Write *n* bytes for people: ``512 B``, ``1.4 MiB`` (powers of 1024, one decimal)."""
     size, unit = float(n), 0
