@@ -13,11 +13,10 @@ from hollow.grammar import COMMENT, PATTERNS
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-LONGEST_LINE: Final = 400
-"""Characters. Longer lines are data or minified code: no definition that a person wrote."""
 # More are generated tables; sorting and showing them would take longer than reading the file.
 _MOST_SYMBOLS: Final = 4000
-# Emptied before any pattern sees them: on a minified line of a megabyte a pattern with two repeats takes minutes.
+# Longer lines are data or minified code, no definition that a person wrote. They are emptied before any pattern sees
+# them: on a minified line of a megabyte a pattern with two repeats takes minutes.
 _LONG: Final = re.compile(r"^[^\n]{400,}$", re.MULTILINE)
 # Docstrings by pattern, not by parsing: the index reads every file once, and half-written ones too.
 _PYTHON_DOC: Final = re.compile(r'^[^\S\n]*[rRuUbB]{0,2}("""|\'\'\')(.*?)\1', re.MULTILINE | re.DOTALL)

@@ -55,7 +55,7 @@ def test_the_wheel_holds_both_packages_whole_and_nothing_else(wheel: Path) -> No
 @pytest.mark.slow
 def test_the_installed_script_runs_in_a_repository_elsewhere(wheel: Path, tmp_path: Path) -> None:
     place, repository, home = tmp_path / "venv", tmp_path / "repository", tmp_path / "home"
-    home.mkdir()
+    home.mkdir(exist_ok=True)
     venv.create(place, with_pip=False, symlinks=True)
     python = place / "bin" / "python"
     done = run(
