@@ -12,9 +12,10 @@ import typer
 from agents import files
 from agents.context import Context, open_context
 from agents.errors import HostError
+from agents.layout import COMMANDS
 
 if TYPE_CHECKING:
-    from agents.layout import Box
+    from agents.layout import Box, Layout
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Target = Annotated[str, typer.Argument(help="latest, last-fail, an id, a run name or a prefix of one.")]
@@ -40,11 +41,18 @@ def here(**flags: Any) -> Context:
 def swept(**flags: Any) -> Context:
     """Like :func:`here`, after the watchdog's round: what it shows is the truth (seed 003, phase 3)."""
     context = here(**flags)
-    if context.layout.data.is_dir():
+    if _has_work_for_a_sweep(context.layout):
+        # Imported here: most of the time nothing is alive, and what a sweep needs is a third of a verb's start-up.
         from agents.sweep import sweep
 
         sweep(context)
     return context
+
+
+def _has_work_for_a_sweep(layout: Layout) -> bool:
+    """Whether a run may be alive, or something of a dead one may be left."""
+    places = ((layout.active, "*"), (layout.staging, "*"), (layout.root / COMMANDS, "run_*"))
+    return any(True for folder, pattern in places if layout.data.is_dir() for _ in folder.glob(pattern))
 
 
 def show(text: str, *, err: bool = False) -> None:
