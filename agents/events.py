@@ -96,6 +96,8 @@ class Dialect:
     """(type, subtype) to reader; a subtype of None stands for any."""
     markers: tuple[bytes, ...]
     """A line without any of these needs no decoding to know how the run stands; it is counted."""
+    opening: tuple[bytes, ...] = ()
+    """Markers of what stands at the beginning: looked for in the first mebibyte only, because looking costs."""
     plain: bool = False
     """Whether a line that is no event is the program's answer in text, and its exit code the result."""
 

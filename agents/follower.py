@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _CHUNK: Final = 256 * 1024
 _LONG: Final = 64 * 1024
+_OPENING: Final = 1024 * 1024
 # What the answer of a program that prints plain text may be at most: the end of its output.
 TAIL: Final = 64 * 1024
 
@@ -30,7 +31,8 @@ class Follower:
     def __init__(self, path: Path, dialect: Dialect, start: int = 0) -> None:
         self._file = files.open_regular(path, os.O_RDONLY | os.O_CREAT)
         self._dialect = dialect
-        self._line = start
+        self._markers: tuple[bytes, ...] = ()
+        self._start = self._line = start
         self._read = start
         self.lines = 0
         """Lines seen, the last one included even if it never ended."""
@@ -39,6 +41,7 @@ class Follower:
         """The events of what was recorded since the last call that matter: marked lines and the last one of a chunk."""
         while data := os.pread(self._file, _CHUNK, self._read):
             base, self._read = self._read, self._read + len(data)
+            self._markers = self._dialect.markers + (self._dialect.opening if base - self._start < _OPENING else ())
             cut = data.rfind(b"\n")
             if cut < 0:
                 continue
@@ -66,13 +69,13 @@ class Follower:
     def _event(self, line: bytes, *, only_marked: bool) -> Iterator[Event]:
         # What is shown of a long line is not worth reading all of it.
         needed = only_marked or len(line) > _LONG
-        if line.strip() and (not needed or any(marker in line for marker in self._dialect.markers)):
+        if line.strip() and (not needed or any(marker in line for marker in self._markers)):
             yield decode(line.rstrip(b"\n"), self._dialect)
 
     def _marked(self, data: bytes, start: int, end: int) -> Iterator[tuple[int, int]]:
         """Places of the whole lines of data[start:end] that hold a marker, in order."""
         found = set()
-        for marker in self._dialect.markers:
+        for marker in self._markers:
             at = data.find(marker, start, end)
             while at >= 0:
                 stop = data.find(b"\n", at)

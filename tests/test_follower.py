@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agents.events import PARSE_LIMIT, PLAIN, Dialect, Garbage, Output, Said, decode
+from agents.engines.stream_json import STREAM_JSON
+from agents.events import PARSE_LIMIT, PLAIN, Dialect, Garbage, Init, Output, Said, decode
 from agents.follower import TAIL, Follower
 from tests.support.world import PROJECT
 
@@ -158,3 +159,19 @@ print(said(follower.finish())[0].text, follower.lines, resource.getrusage(resour
     text, count, grown = done.stdout.split()
     assert (text, count) == ("7", "2")
     assert int(grown) * 1024 < 3 * PARSE_LIMIT
+
+
+def test_an_opening_is_looked_for_at_the_beginning_of_what_is_followed_only(tmp_path: Path) -> None:
+    """T133: an init in the first mebibyte is heard in the middle of others; one far behind is not worth the search."""
+    init = b'{"type":"init","session_id":"%d"}\n'
+    noise = b'{"type":"progress"}\n' * 1000
+    path = tmp_path / "stream"
+    path.write_bytes(noise + init % 1 + noise * 80 + init % 2 + noise)
+    follower = Follower(path, STREAM_JSON)
+    heard = [event.session_id for event in follower.advance() if isinstance(event, Init)]
+    follower.close()
+    assert heard == ["1"]
+    resumed = Follower(path, STREAM_JSON, start=len(noise) * 81 + len(init % 1))
+    heard = [event.session_id for event in resumed.advance() if isinstance(event, Init)]
+    resumed.close()
+    assert heard == ["2"]

@@ -86,18 +86,25 @@ STREAM_JSON: Final = Dialect(
         }
     ),
     # Key order and spacing differ between versions, so the value alone is looked for, never a prefix of the line.
-    markers=(b'"init"', b'"result"', b'"hollow"'),
+    markers=(b'"result"', b'"hollow"'),
+    opening=(b'"init"',),
 )
+
+
+def _output(raw: Mapping[str, Any]) -> Event:
+    return Output(json.dumps(raw, ensure_ascii=False))
 
 
 def _told_result(raw: Mapping[str, Any]) -> Event:
     # Many programs print objects of a type "result"; an agent's says whether it failed, or in which session.
-    return _result(raw) if {"is_error", "session_id"} & raw.keys() else Output(json.dumps(raw, ensure_ascii=False))
+    return _result(raw) if {"is_error", "session_id"} & raw.keys() else _output(raw)
 
 
 TEXT_OR_JSON: Final = Dialect(
-    readers=MappingProxyType({**STREAM_JSON.readers, ("result", None): _told_result}),
-    markers=STREAM_JSON.markers,
+    # What hollow says of its own state is believed of hollow alone.
+    readers=MappingProxyType({**STREAM_JSON.readers, ("result", None): _told_result, ("system", "hollow"): _output}),
+    markers=(b'"result"',),
+    opening=STREAM_JSON.opening,
     plain=True,
 )
 """The dialect of any program: text, or the same events where it happens to speak them (T133, T137)."""
