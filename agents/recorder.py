@@ -16,7 +16,30 @@ CHUNK: Final = 1024 * 1024
 BURST: Final = 8 * CHUNK
 
 
-class PipeRecorder:
+class _Evidence:
+    """The file that a recorder writes: appended to, at most *limit* bytes in all."""
+
+    def __init__(self, path: Path, limit: int) -> None:
+        # splice(2) refuses a file opened for appending, so the end is sought by hand.
+        self._file = files.open_regular(path, os.O_WRONLY | os.O_CREAT)
+        self.size = os.lseek(self._file, 0, os.SEEK_END)
+        self._limit = limit
+
+    @property
+    def full(self) -> bool:
+        """Whether the limit is reached."""
+        return self.size >= self._limit
+
+    def close(self, *, sync: bool = True) -> None:
+        """Close the file, after making it survive a power cut."""
+        try:
+            if sync:
+                os.fsync(self._file)
+        finally:
+            os.close(self._file)
+
+
+class PipeRecorder(_Evidence):
     """Moves a pipe's bytes into a file without looking at them.
 
     *source* is a non-blocking descriptor, *path* the file, appended to. At most *limit* bytes are recorded; what comes
@@ -24,21 +47,13 @@ class PipeRecorder:
     """
 
     def __init__(self, source: int, path: Path, limit: int, *, drop: bool = False) -> None:
+        super().__init__(path, limit)
         self._source = source
-        # splice(2) refuses a file opened for appending, so the end is sought by hand.
-        self._file = files.open_regular(path, os.O_WRONLY | os.O_CREAT)
-        self.size = os.lseek(self._file, 0, os.SEEK_END)
-        self._limit = limit
         self._drop = drop
         self.dropped = 0
         self.ended = False
         """Whether every writer has closed the pipe."""
         self._splices = True
-
-    @property
-    def full(self) -> bool:
-        """Whether the limit is reached."""
-        return self.size >= self._limit
 
     def drain(self) -> int:
         """Record what is there, at most a burst; returns its size in bytes. Raises OSError when the disk fails."""
@@ -67,9 +82,7 @@ class PipeRecorder:
 
     def _copy(self, count: int) -> int:
         data = os.read(self._source, count)
-        view = memoryview(data)
-        while view:
-            view = view[os.write(self._file, view) :]
+        files.write_all(self._file, data)
         return len(data)
 
     def _discard(self) -> int:
@@ -83,16 +96,8 @@ class PipeRecorder:
         self.dropped += gone
         return gone
 
-    def close(self, *, sync: bool = True) -> None:
-        """Close the file, after making it survive a power cut."""
-        try:
-            if sync:
-                os.fsync(self._file)
-        finally:
-            os.close(self._file)
 
-
-class SpoolRecorder:
+class SpoolRecorder(_Evidence):
     """Follows a file that the agent writes and copies what it appended into the box.
 
     The agent could rewrite its own file; what was copied is safe. A spool that became shorter than what was read from
@@ -100,20 +105,13 @@ class SpoolRecorder:
     """
 
     def __init__(self, spool: Path, path: Path, limit: int) -> None:
+        super().__init__(path, limit)
         self._source = files.open_regular(spool)
-        self._file = files.open_regular(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-        self.size = os.lseek(self._file, 0, os.SEEK_END)
         self._read = 0
-        self._limit = limit
         self.dropped = 0
         self.tampered = False
         self.ended = False
         """A file has no end that could be seen: the agent's death is it."""
-
-    @property
-    def full(self) -> bool:
-        """Whether the limit is reached."""
-        return self.size >= self._limit
 
     def drain(self) -> int:
         """Copy what was appended since, at most a burst; returns its size in bytes. Raises OSError on a full disk."""
@@ -124,9 +122,7 @@ class SpoolRecorder:
             data = os.pread(self._source, min(CHUNK, self._limit - self.size), self._read)
             if not data:
                 break
-            view = memoryview(data)
-            while view:
-                view = view[os.write(self._file, view) :]
+            files.write_all(self._file, data)
             self._read += len(data)
             self.size += len(data)
             taken += len(data)
@@ -135,10 +131,8 @@ class SpoolRecorder:
     def close(self, *, sync: bool = True) -> None:
         """Close both files, after making the copy survive a power cut."""
         try:
-            if sync:
-                os.fsync(self._file)
+            super().close(sync=sync)
         finally:
-            os.close(self._file)
             os.close(self._source)
 
 
