@@ -126,11 +126,21 @@ class Child:
         try:
             self.process.wait(timeout=_GUARD_PATIENCE)
         except subprocess.TimeoutExpired:
-            # Stuck, or stopped again and again. Its children become ours, because this process adopts orphans too.
+            # Stuck, or stopped again and again. Its wards first: with it gone they would become our children, and one
+            # that stops its parent without end would stop us.
+            self._end_wards()
             self.process.kill()
             self.process.wait()
         if self.process.returncode != 0:
             _end_strays(self.kin)
+
+    def _end_wards(self) -> None:
+        """Kill all that descends from the guard, while it is still there to be their parent."""
+        deadline = time.monotonic() + _WARDS_PATIENCE
+        while (wards := guard.descendants(self.process.pid)) and time.monotonic() < deadline:
+            guard.signal_all(wards, signal.SIGSTOP)
+            guard.signal_all(wards, signal.SIGKILL)
+            time.sleep(0.01)
 
     def close(self) -> None:
         """Like :meth:`reap`, and close all handles."""
@@ -141,6 +151,7 @@ class Child:
 
 
 _GUARD_PATIENCE: Final = 12.0
+_WARDS_PATIENCE: Final = 5.0
 
 
 def _children() -> frozenset[int]:
