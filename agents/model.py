@@ -237,7 +237,7 @@ class RunState:
     """What the supervisor found odd: a second session id, output after the end, a repaired file."""
     attempt: int = 1
     revision: int = 0
-    """Grows with every write; a writer that read an older one is refused."""
+    """Grows with every write; every write reads the state anew, under its lock."""
     schema: int = SCHEMA
     unknown: Mapping[str, Any] = field(default_factory=dict)
     """Keys that this version does not know, written back as they were."""
