@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 import reprlib
 from collections import ChainMap
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal, cast
+from typing import TYPE_CHECKING, Any, Final, Literal
 
+from agents import accepts, yamlfile
 from agents.errors import OperatorError
-from agents.units import Written, parse_duration, parse_size
+from agents.units import parse_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-
-    import yaml
+    from collections.abc import Callable, Iterator, Mapping
 
 OnStall = Literal["reap", "mark"]
 MindName = Literal["auto", "ollama", "reflex"]
 Sandbox = Literal["full", "partial", "none", "auto"]
+Network = Literal["auto", "on", "off"]
+Isolation = Literal["auto", "full", "partial", "none"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,8 +40,8 @@ class Config:
     """Bytes an agent may print before the run is ended."""
     engine: str = "hollow"
     """What drives the agent process."""
-    model: str = "qwen3.5:9b"
-    """The model, in the engine's own spelling."""
+    model: str | None = None
+    """The model, in the engine's own spelling; None is the engine's own choice."""
     mind: MindName = "auto"
     """What thinks inside a hollow agent; auto is ollama where it answers, else reflex."""
     num_ctx: int = 32_768
@@ -50,8 +50,16 @@ class Config:
     """How long Ollama keeps the model loaded, spelled as Ollama reads it."""
     call_timeout: float = 600.0
     """Seconds one call of a model may take."""
-    max_turns: int = 24
-    """Model turns a run may take."""
+    max_turns: int | None = None
+    """Model turns a run may take; None is the engine's own limit."""
+    max_usd: float | None = None
+    """Dollars a run may cost, as its engine counts them."""
+    max_tokens: int | None = None
+    """Tokens a run may use, read and written together."""
+    min_free: int = 64 * 1024**2
+    """Bytes of free disk space below which a run is ended (C17)."""
+    loop_after: int = 12
+    """Repetitions of one action with one result, nothing changing, after which a run is ended; 0 never ends it."""
     sandbox: Sandbox = "auto"
     """The floor of isolation: no run below it. auto and none set no floor; the best there is gets used anyway."""
     keep_for: float | None = None
@@ -62,114 +70,45 @@ class Config:
     """Names of the ops that may run at all (design, section 8)."""
     env: tuple[str, ...] = ()
     """Names of further environment variables that the agent gets."""
+    isolation: Isolation = "auto"
+    """The wall that is put around an agent; auto is the best there is. The operator's own word."""
+    read: tuple[str, ...] = ()
+    """Further paths of this machine that a sandboxed agent may read; the operator's own word, never a project's."""
+    network: Network = "auto"
+    """Whether an agent reaches the network: auto is what its engine needs."""
+    copy: tuple[str, ...] = ()
+    """Files that git does not track and an airlock gets a copy of, as patterns from the root."""
+    link: tuple[str, ...] = ()
+    """Folders of the checkout that an airlock gets a link to, as paths from the root."""
+    setup: tuple[str, ...] = ()
+    """Commands that prepare an airlock."""
+    setup_timeout: float = 600.0
+    """Seconds that all of `setup` may take."""
+    check: tuple[str, ...] = ()
+    """Commands that have to pass in the airlock when the agent is done."""
+    verify: tuple[str, ...] = ()
+    """Commands that have to pass on the merged result."""
+    verify_timeout: float = 900.0
+    """Seconds that each command of `check` and `verify` may take."""
+    trust_unsandboxed: bool = False
+    """Whether a run without a sandbox may be merged by typed approval; the operator's own word (design, section 7)."""
 
+
+OWN_FILE: Final = "agent-box/agent.yaml"
+"""The operator's own settings, below ``$XDG_CONFIG_HOME`` (``~/.config``): where no agent and no project can write."""
 
 PREFIX: Final = "AGENT_BOX_"
 """An environment variable ``AGENT_BOX_STALL_AFTER`` sets ``stall_after``."""
 
 _SECRET: Final = re.compile(r"KEY|TOKEN|SECRET|PASS|CREDENTIAL|AUTH|COOKIE|SESSION|PRIVATE|DSN", re.IGNORECASE)
 
-RESERVED: Final = frozenset({"RUN", "MARK", "RUN_DIR", "TASK", "VENV", "REPORT_FD", "MENDED"})
+RESERVED: Final = frozenset({"RUN", "MARK", "RUN_DIR", "TASK", "VENV", "REPORT_FD", "MENDED", "TEAM"})
 """Names after the prefix that the box itself uses: never a setting, even if a setting of that name came one day."""
 
-# A settings file is a page; far beyond that it is an attack on the parser or the wrong file.
-_LARGEST_FILE: Final = 64 * 1024
-_SPELLINGS_OF_NONE: Final = frozenset({"none", "off", "never", "no"})
-_ONE_A_LINE: Final = "Write one `name: value` a line."
-# A list in a mapping is two deep; a few more get a better sentence than this one.
-_DEEPEST: Final = 8
-_OPENING: Final = frozenset({"MappingStartEvent", "SequenceStartEvent"})
-_CLOSING: Final = frozenset({"MappingEndEvent", "SequenceEndEvent"})
-_NULL: Final = "tag:yaml.org,2002:null"
 _STRICTNESS: Final = ("none", "auto", "partial", "full")
-# Names that end up in an argv, an environment or a file name: the form alone keeps options and paths out.
-_VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
-_OP: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
-_ENGINE: Final = re.compile(r"[a-z][a-z0-9_-]{0,63}")
-_MODEL: Final = re.compile(r"[A-Za-z0-9][\w.:/@+\[\]-]{0,199}", re.ASCII)
-_OLLAMA_TIME: Final = re.compile(r"(?:[0-9]{1,9}(?:ms|s|m|h))+")
-
-
-# --- What a setting accepts -------------------------------------------------------------------------------------------
-
-
-def _whole(low: int, high: int) -> Callable[[Written], int]:
-    """Accept a whole number from *low* to *high*."""
-
-    def _accept(value: Written) -> int:
-        text = str(value).strip()
-        if not re.fullmatch(r"[0-9]{1,12}", text) or not low <= int(text) <= high:
-            raise OperatorError(f"{reprlib.repr(text)} is not a whole number from {low} to {high}.")
-        return int(text)
-
-    return _accept
-
-
-def _one_of(*choices: str) -> Callable[[Written], str]:
-    """Accept one of the words *choices*."""
-
-    def _accept(value: Written) -> str:
-        text = str(value).strip()
-        if text not in choices:
-            raise OperatorError(f"{reprlib.repr(text)} is not one of {', '.join(choices)}.", _nearest(text, choices))
-        return text
-
-    return _accept
-
-
-def _matching(shape: re.Pattern[str], what: str) -> Callable[[Written], str]:
-    """Accept a text of the *shape* that *what* describes."""
-
-    def _accept(value: Written) -> str:
-        text = str(value).strip()
-        if not shape.fullmatch(text):
-            raise OperatorError(f"{reprlib.repr(text)} is not {what}.")
-        return text
-
-    return _accept
-
-
-def _positive(value: Written) -> float:
-    """Accept a duration longer than nothing: a timer of zero would end every run at once."""
-    seconds = parse_duration(value)
-    if seconds == 0:
-        raise OperatorError("It must be longer than 0 s.")
-    return seconds
-
-
-def _size(value: Written) -> int:
-    size = parse_size(value)
-    if size == 0:
-        raise OperatorError("It must be larger than 0 bytes.")
-    return size
-
-
-def _or_none(read: Callable[[Written], Any]) -> Callable[[Written], Any]:
-    """Accept also ``none``, so that a flag can lift what the file sets."""
-    return lambda value: None if str(value).strip().lower() in _SPELLINGS_OF_NONE else read(value)
-
-
-def _keep_alive(value: Written) -> str:
-    """Accept what Ollama reads, spelled its way: a bare number in a string is an error there, ``-1s`` is for ever."""
-    text = str(value).strip()
-    if re.fullmatch(r"-1|[0-9]{1,9}", text):
-        return text + "s"
-    if text == "-1s" or _OLLAMA_TIME.fullmatch(text):
-        return text
-    raise OperatorError(
-        f"{reprlib.repr(text)} is not a time to keep a model loaded.", "Write 10m, 1h, 0 or -1 (for ever)."
-    )
-
-
-def _names(shape: re.Pattern[str], what: str) -> Callable[[Written | list[str]], tuple[str, ...]]:
-    """Accept a list of names, or one text with commas between them; each name once, in order."""
-    read_one = _matching(shape, what)
-
-    def _accept(value: Written | list[str]) -> tuple[str, ...]:
-        parts = value if isinstance(value, list) else str(value).split(",")
-        return tuple(dict.fromkeys(read_one(part) for part in parts if part.strip()))
-
-    return _accept
+# What opens a door in the wall around an agent is never a project's to say: the project may be a stranger's.
+OWN: Final = frozenset({"isolation", "read", "trust_unsandboxed"})
+"""Settings of the operator alone: from flag, environment or the operator's own file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,40 +126,88 @@ class _Setting:
 
 
 _SETTINGS: Final[dict[str, _Setting]] = {
-    "stall_after": _Setting(_positive, "5m", "Silence after which a run counts as stalled."),
+    "stall_after": _Setting(accepts.positive, "5m", "Silence after which a run counts as stalled."),
     "linger": _Setting(parse_duration, "60s", "How long an agent may live on after its result."),
     "grace": _Setting(parse_duration, "10s", "Time between asking a process to end and killing it."),
-    "timeout": _Setting(_or_none(_positive), "none", "Longest time for a whole run."),
-    "on_stall": _Setting(_one_of("reap", "mark"), "reap", "A stalled run is ended (reap) or only marked (mark)."),
-    "max_output": _Setting(_size, "2GiB", "What an agent may print before its run is ended."),
-    "engine": _Setting(_matching(_ENGINE, "the name of an engine"), "hollow", "What drives the agent."),
-    "model": _Setting(_matching(_MODEL, "the name of a model"), "qwen3.5:9b", "The model, as the engine spells it."),
-    "mind": _Setting(
-        _one_of("auto", "ollama", "reflex"), "auto", "What thinks in a hollow agent; reflex needs no model."
+    "timeout": _Setting(accepts.or_none(accepts.positive), "none", "Longest time for a whole run."),
+    "on_stall": _Setting(
+        accepts.one_of("reap", "mark"), "reap", "A stalled run is ended (reap) or only marked (mark)."
     ),
-    "num_ctx": _Setting(_whole(512, 4_194_304), "32768", "Context window asked of Ollama, in tokens."),
-    "keep_alive": _Setting(_keep_alive, "10m", "How long Ollama keeps the model loaded; -1 is for ever."),
-    "call_timeout": _Setting(_positive, "10m", "Longest time for one call of a model."),
-    "max_turns": _Setting(_whole(1, 10_000), "24", "Model turns that a run may take."),
+    "max_output": _Setting(accepts.size, "2GiB", "What an agent may print before its run is ended."),
+    "engine": _Setting(accepts.matching(accepts.ENGINE, "the name of an engine"), "hollow", "What drives the agent."),
+    "model": _Setting(
+        accepts.or_none(accepts.matching(accepts.MODEL, "the name of a model")),
+        "none",
+        "The model, as the engine spells it; hollow's own choice is qwen3.5:9b.",
+    ),
+    "mind": _Setting(
+        accepts.one_of("auto", "ollama", "reflex"), "auto", "What thinks in a hollow agent; reflex needs no model."
+    ),
+    "num_ctx": _Setting(accepts.whole(512, 4_194_304), "32768", "Context window asked of Ollama, in tokens."),
+    "keep_alive": _Setting(accepts.keep_alive, "10m", "How long Ollama keeps the model loaded; -1 is for ever."),
+    "call_timeout": _Setting(accepts.positive, "10m", "Longest time for one call of a model."),
+    "max_turns": _Setting(
+        accepts.or_none(accepts.whole(1, 10_000)), "none", "Model turns that a run may take; hollow's own limit is 24."
+    ),
+    "max_usd": _Setting(accepts.or_none(accepts.amount), "none", "Dollars that a run may cost."),
+    "max_tokens": _Setting(accepts.or_none(accepts.whole(1, 10**12 - 1)), "none", "Tokens that a run may use."),
+    "min_free": _Setting(accepts.size, "64MiB", "Free disk space below which a run is ended."),
+    "loop_after": _Setting(
+        accepts.whole(0, 10_000), "12", "Repetitions of one action without effect that end a run; 0 for never."
+    ),
     "sandbox": _Setting(
-        _one_of("full", "partial", "none", "auto"),
+        accepts.one_of("full", "partial", "none", "auto"),
         "auto",
         "Least isolation a run needs: full, partial, none. This file can only ask for more than flag or environment.",
     ),
-    "keep_for": _Setting(_or_none(parse_duration), "none", "How long `agent gc` keeps finished boxes, such as 30d."),
-    "keep_runs": _Setting(_or_none(_whole(0, 10_000_000)), "none", "How many finished boxes `agent gc` keeps."),
-    "ops": _Setting(_names(_OP, "the name of an op"), "[]", "Ops that may run, by name; none otherwise.", many=True),
+    "keep_for": _Setting(
+        accepts.or_none(parse_duration), "none", "How long `agent gc` keeps finished boxes, such as 30d."
+    ),
+    "keep_runs": _Setting(
+        accepts.or_none(accepts.whole(0, 10_000_000)), "none", "How many finished boxes `agent gc` keeps."
+    ),
+    "ops": _Setting(
+        accepts.names(accepts.OP, "the name of an op"), "[]", "Ops that may run, by name; none otherwise.", many=True
+    ),
     "env": _Setting(
-        _names(_VARIABLE, "the name of an environment variable"),
+        accepts.names(accepts.VARIABLE, "the name of an environment variable"),
         "[]",
         "Further environment variables that the agent gets, by name.",
         many=True,
+    ),
+    "isolation": _Setting(
+        accepts.one_of("auto", "full", "partial", "none"),
+        "auto",
+        "The isolation to use; auto is the best there is. Not in a project's agent.yaml.",
+    ),
+    "read": _Setting(
+        accepts.folders,
+        "[]",
+        "Further paths that a sandboxed agent may read; not in a project's agent.yaml.",
+        many=True,
+    ),
+    "network": _Setting(
+        accepts.one_of("auto", "on", "off"), "auto", "Whether an agent reaches the network; auto is what it needs."
+    ),
+    "copy": _Setting(accepts.paths, "[]", "Untracked files to copy into an airlock (see .worktreeinclude).", many=True),
+    "link": _Setting(accepts.paths, "[]", "Folders to link into an airlock, such as node_modules.", many=True),
+    "setup": _Setting(accepts.commands, "[]", "Commands that prepare an airlock.", many=True),
+    "setup_timeout": _Setting(accepts.positive, "10m", "Longest time for all of `setup`."),
+    "check": _Setting(accepts.commands, "[]", "Commands that must pass in the airlock when a fix is done.", many=True),
+    "verify": _Setting(accepts.commands, "[]", "Commands that must pass on the merged result.", many=True),
+    "verify_timeout": _Setting(accepts.positive, "15m", "Longest time for one command of `check` or `verify`."),
+    "trust_unsandboxed": _Setting(
+        accepts.yes_or_no,
+        "no",
+        "Whether runs without a sandbox may be merged by typing an approval; not in a project's agent.yaml.",
     ),
 }
 
 TEMPLATE: Final = (
     "# Settings of Agent Box. Every line is optional; flag and environment (AGENT_BOX_GRACE=5s) go first.\n"
-    + "".join(f"\n# {setting.why}\n# {name}: {setting.written}\n" for name, setting in _SETTINGS.items())
+    + "".join(
+        f"\n# {setting.why}\n# {name}: {setting.written}\n" for name, setting in _SETTINGS.items() if name not in OWN
+    )
 )
 """What `agent init` writes to agent.yaml: every setting with its default, commented out."""
 
@@ -229,21 +216,29 @@ TEMPLATE: Final = (
 
 
 def resolve(
-    flags: Mapping[str, Any], environ: Mapping[str, str], text: str | None, *, path: str = "agent.yaml"
+    flags: Mapping[str, Any],
+    environ: Mapping[str, str],
+    text: str | None,
+    *,
+    path: str = "agent.yaml",
+    own: str | None = None,
 ) -> Config:
-    """Return the settings of this invocation: flag before environment before file before default.
+    """Return the settings of this invocation: flag before environment before project before the operator's own file.
 
     *flags* maps field names to what was typed; None and empty lists are flags not given. *environ* is searched for
     ``AGENT_BOX_<FIELD>``; other variables with that prefix are none of its business, empty ones count as absent.
-    *text* is the content of the file called *path*, None without one. Raises OperatorError naming the flag, the
-    variable, or key and line of the file, also for a value that another one overrides. One field is no plain
-    precedence: the project's file may raise the ``sandbox`` that flag or environment ask for, never lower it (design,
-    section 8).
+    *text* is the content of the project's file called *path*, *own* that of the operator's file outside every
+    repository; None without one. Raises OperatorError naming the flag, the variable, or key and line of the file, also
+    for a value that another one overrides. Some fields know no plain precedence: the project's file may raise the
+    ``sandbox`` that the operator asks for, never lower it (design, section 8), and what opens a door in the wall around
+    an agent it may not say at all.
     """
     # Every source is read in full before they are ranked: a slip in the file must not wait for the day it counts.
     file = dict(_from_file(text, path)) if text else {}
-    given = ChainMap(dict(_from_flags(flags)), dict(_from_environ(environ)), file)
-    asked = (file.get("sandbox", "none"), ChainMap(*given.maps[:-1]).get("sandbox", Config().sandbox))
+    mine = dict(_from_file(own, OWN_FILE, trusted=True)) if own else {}
+    given = ChainMap(dict(_from_flags(flags)), dict(_from_environ(environ)), file, mine)
+    said = ChainMap(given.maps[0], given.maps[1], mine).get("sandbox", Config().sandbox)
+    asked = (file.get("sandbox", "none"), said)
     return Config(**{**given, "sandbox": max(asked, key=_STRICTNESS.index)})
 
 
@@ -271,106 +266,35 @@ def _from_environ(environ: Mapping[str, str]) -> Iterator[tuple[str, Any]]:
             yield name, _read(name, value, variable)
 
 
-def _nearest(word: str, known: tuple[str, ...]) -> str:
-    """Return a hint with the *known* word that was probably meant, or with all of them."""
-    near = difflib.get_close_matches(word[:64].lower().replace("-", "_"), known, n=1)
-    return f"Did you mean `{near[0]}`?" if near else f"Known: {', '.join(known)}."
-
-
 # --- agent.yaml -------------------------------------------------------------------------------------------------------
 
 
-def _from_file(text: str, path: str) -> Iterator[tuple[str, Any]]:
-    """Yield the settings that *text* gives, with key and line in every complaint."""
+def _from_file(text: str, path: str, *, trusted: bool = False) -> Iterator[tuple[str, Any]]:
+    """Yield the settings that *text* gives, with key and line in every complaint; *trusted* is the operator's own."""
     seen: dict[str, int] = {}
-    for key, node in _entries(text, path):
-        line = _line(key.start_mark)
+    for key, node in yamlfile.entries(text, path):
+        line = yamlfile.line_of(key.start_mark)
         where = f"{path} line {line}"
-        name = _scalar(key, where)
+        name = yamlfile.scalar(key, where)
         if name not in _SETTINGS:
-            raise OperatorError(f"{where}: {reprlib.repr(name)} is not a setting.", _nearest(name, tuple(_SETTINGS)))
+            raise OperatorError(
+                f"{where}: {reprlib.repr(name)} is not a setting.", accepts.nearest(name, tuple(_SETTINGS))
+            )
         if name in seen:
             raise OperatorError(f"{where}: `{name}` is already set in line {seen[name]}.", "Remove one of them.")
         seen[name] = line
-        if (value := _plain(node, f"{where}: `{name}`", many=_SETTINGS[name].many)) is not None:
+        if (value := yamlfile.plain(node, f"{where}: `{name}`", many=_SETTINGS[name].many)) is not None:
             read = _read(name, value, f"{where}: `{name}`")
-            if name == "env":
-                _refuse_secrets(read, f"{where}: `{name}`")
+            if not trusted:
+                _refuse_doors(name, read, f"{where}: `{name}`")
             yield name, read
 
 
-def _refuse_secrets(names: tuple[str, ...], where: str) -> None:
-    """Refuse to let a project's file hand the operator's secrets to an agent: the project may be a stranger's."""
-    for name in filter(_SECRET.search, names):
-        hint = f"If you mean it, say it yourself: {PREFIX}ENV={name} ./agent …"
-        raise OperatorError(f"{where}: {name} looks like a secret, which a project's file may not pass on.", hint)
-
-
-def _entries(text: str, path: str) -> list[tuple[yaml.Node, yaml.Node]]:
-    """Parse *text* into the nodes of its top-level mapping; empty when it holds nothing but comments."""
-    if all(not line.strip() or line.lstrip().startswith("#") for line in text.splitlines()):
-        # The template of `agent init` as it was written must not cost the import of a YAML parser at every command.
-        return []
-    if len(text) > _LARGEST_FILE:
-        raise OperatorError(f"{path} is larger than {_LARGEST_FILE // 1024} KiB.", "Is it the right file?")
-    root = _compose(text, path)
-    if root is None or root.tag == _NULL:
-        return []
-    if root.tag != "tag:yaml.org,2002:map":
-        raise OperatorError(f"{path} line {_line(root.start_mark)}: these are not settings.", _ONE_A_LINE)
-    return cast("list[tuple[yaml.Node, yaml.Node]]", root.value)
-
-
-def _compose(text: str, path: str) -> yaml.Node | None:
-    """Return the tree of the only YAML document in *text*, in which no node stands for another."""
-    import yaml
-
-    try:
-        _check_events(yaml.parse(text, Loader=yaml.SafeLoader), path)
-        # Nodes keep their line and their text: "off" stays a word and 010 a number as typed, whatever YAML makes of it.
-        return yaml.compose(text, Loader=yaml.SafeLoader)
-    except yaml.MarkedYAMLError as error:
-        hint = "Indent with spaces, not tabs." if "\\t" in str(error.problem) else _ONE_A_LINE
-        where = f"{path} line {_line(error.problem_mark)}"
-        raise OperatorError(f"{where} is not YAML: {error.problem}.", hint) from None
-    except yaml.reader.ReaderError as error:
-        line = text.count("\n", 0, error.position) + 1
-        raise OperatorError(f"{path} line {line}: a character that text does not have.", "Save it as UTF-8.") from None
-
-
-def _check_events(events: Iterable[yaml.Event], path: str) -> None:
-    """Refuse what settings never need and a parser suffers from, before the whole text is read.
-
-    Twenty thousand opening brackets keep PyYAML busy for half a minute; anchors and aliases multiply.
-    """
-    depth = 0
-    for event in events:
-        where = f"{path} line {_line(event.start_mark)}"
-        depth += (type(event).__name__ in _OPENING) - (type(event).__name__ in _CLOSING)
-        if depth > _DEEPEST:
-            raise OperatorError(f"{where}: nested too deeply.", _ONE_A_LINE)
-        if getattr(event, "anchor", None):
-            raise OperatorError(f"{where}: anchors and aliases are not accepted.", "Write the value out.")
-
-
-def _line(mark: Any) -> int:
-    """Return the line of *mark*, counted from one as editors do."""
-    return mark.line + 1 if mark else 1
-
-
-def _scalar(node: yaml.Node, where: str) -> str:
-    """Return the text of a scalar *node*; tags of the writer's own are refused with everything else."""
-    # What YAML resolves by itself has one of these tags; !!binary, !!python/… and !mine are asked for by name.
-    kinds = {"str", "int", "float", "bool", "null", "timestamp", "merge", "value"}
-    if not isinstance(node.value, str) or node.tag.removeprefix("tag:yaml.org,2002:") not in kinds:
-        raise OperatorError(f"{where}: a plain value belongs here.", _ONE_A_LINE)
-    return node.value
-
-
-def _plain(node: yaml.Node, where: str, *, many: bool) -> str | list[str] | None:
-    """Return what *node* says as text, or as texts where *many* are welcome; None when it says nothing."""
-    if node.tag == _NULL:
-        return None
-    if many and node.tag == "tag:yaml.org,2002:seq":
-        return [_scalar(item, where) for item in node.value]
-    return _scalar(node, where)
+def _refuse_doors(name: str, value: Any, where: str) -> None:
+    """Refuse to let a project's file open the wall around an agent, or hand it the operator's secrets."""
+    if name in OWN:
+        hint = f"If you mean it, say it yourself: {PREFIX}{name.upper()}=… ./agent …, or in ~/.config/{OWN_FILE}."
+        raise OperatorError(f"{where} is not for a project's file.", hint)
+    for variable in filter(_SECRET.search, value if name == "env" else ()):
+        hint = f"If you mean it, say it yourself: {PREFIX}ENV={variable} ./agent …"
+        raise OperatorError(f"{where}: {variable} looks like a secret, which a project's file may not pass on.", hint)

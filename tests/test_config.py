@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agents.config import PREFIX, RESERVED, TEMPLATE, Config, resolve
+from agents.config import OWN, PREFIX, RESERVED, TEMPLATE, Config, resolve
 from agents.errors import OperatorError
 
 FIELDS = [field.name for field in dataclasses.fields(Config)]
@@ -35,12 +35,28 @@ SAMPLES: dict[str, tuple[tuple[str, Any], tuple[str, Any]]] = {
     "keep_alive": (("-1", "-1s"), ("300", "300s")),
     "call_timeout": (("5s", 5.0), ("10m", 600.0)),
     "max_turns": (("1", 1), ("100", 100)),
+    "max_usd": (("2", 2.0), ("$0.50", 0.5)),
+    "max_tokens": (("1", 1), ("200000", 200_000)),
+    "min_free": (("1GiB", 1024**3), ("1MB", 1_000_000)),
+    "loop_after": (("0", 0), ("3", 3)),
     "sandbox": (("full", "full"), ("full", "full")),
     "keep_for": (("30d", 2_592_000.0), ("2w", 1_209_600.0)),
     "keep_runs": (("0", 0), ("50", 50)),
     "ops": (("deploy, db-backup", ("deploy", "db-backup")), ("x", ("x",))),
     "env": (("CI,GOFLAGS,CI", ("CI", "GOFLAGS")), ("_x", ("_x",))),
+    "isolation": (("none", "none"), ("partial", "partial")),
+    "read": (("/opt/a:/opt/b", ("/opt/a", "/opt/b")), ("/x", ("/x",))),
+    "network": (("off", "off"), ("on", "on")),
+    "copy": ((".env.test,config/*.yml", (".env.test", "config/*.yml")), ("a/", ("a",))),
+    "link": (("node_modules", ("node_modules",)), ("a,b/c", ("a", "b/c"))),
+    "setup": (("make deps, now", ("make deps, now",)), ("true", ("true",))),
+    "setup_timeout": (("5m", 300.0), ("1", 1.0)),
+    "check": (("pytest -q", ("pytest -q",)), ("a && b", ("a && b",))),
+    "verify": (("pytest -q", ("pytest -q",)), ("make test", ("make test",))),
+    "verify_timeout": (("5m", 300.0), ("1", 1.0)),
+    "trust_unsandboxed": (("yes", True), ("on", True)),
 }
+IN_A_PROJECT = [name for name in FIELDS if name not in OWN]
 
 
 def from_file(text: str) -> Config:
@@ -74,13 +90,40 @@ def test_each_setting_from_each_source(name: str) -> None:
     for written, value in SAMPLES[name]:
         assert getattr(resolve({name: written}, {}, None), name) == value
         assert getattr(resolve({}, {PREFIX + name.upper(): written}, None), name) == value
-        assert getattr(from_file(f"{name}: {written}\n"), name) == value
+        own = resolve({}, {}, None, own=f"{name}: {written}\n")
+        assert getattr(own, name) == value
+        assert name in OWN or getattr(from_file(f"{name}: {written}\n"), name) == value
+
+
+@pytest.mark.parametrize("name", sorted(OWN))
+def test_a_projects_file_opens_no_door_in_the_wall(name: str) -> None:
+    assert (
+        complaint(f"{name}: {SAMPLES[name][0][0]}").message
+        == f"agent.yaml line 1: `{name}` is not for a project's file."
+    )
+
+
+def test_a_projects_file_goes_before_the_operators_own_but_lowers_no_floor() -> None:
+    config = resolve({}, {}, "grace: 3s\nsandbox: none", own="grace: 4s\nlinger: 5s\nsandbox: full\nenv: [A_TOKEN]")
+    assert (config.grace, config.linger, config.sandbox, config.env) == (3.0, 5.0, "full", ("A_TOKEN",))
+    with pytest.raises(OperatorError, match=r"agent-box/agent\.yaml line 1"):
+        resolve({}, {}, None, own="nonsense: 1")
+
+
+@pytest.mark.parametrize("path", ["/etc/passwd", "../up", "a/../../b", "~/x"])
+@pytest.mark.parametrize("name", ["copy", "link"])
+def test_paths_for_an_airlock_stay_inside_the_repository(name: str, path: str) -> None:
+    assert "is not a path inside the repository" in complaint(f"{name}: ['{path}']").message
+
+
+def test_a_list_of_commands_keeps_their_commas() -> None:
+    assert from_file("verify:\n  - make a,b\n  - pytest\n").verify == ("make a,b", "pytest")
 
 
 @settings(max_examples=60)
 @given(st.data())
 def test_flag_before_environment_before_file_before_default(data: st.DataObject) -> None:
-    name = data.draw(st.sampled_from([one for one in FIELDS if one != "sandbox"]))
+    name = data.draw(st.sampled_from([one for one in IN_A_PROJECT if one != "sandbox"]))
     chosen = st.none() | st.sampled_from(SAMPLES[name])
     flag, variable, file = data.draw(chosen), data.draw(chosen), data.draw(chosen)
     config = resolve(
@@ -264,14 +307,14 @@ def test_any_text_is_settings_or_the_operators_error(text: str) -> None:
 
 def test_the_template_names_every_setting_and_changes_none() -> None:
     assert from_file(TEMPLATE) == DEFAULT
-    assert re.findall(r"(?m)^# ([a-z_]+): ", TEMPLATE) == FIELDS
+    assert re.findall(r"(?m)^# ([a-z_]+): ", TEMPLATE) == IN_A_PROJECT
     assert max(map(len, TEMPLATE.splitlines())) <= 120
 
 
 def test_the_uncommented_template_is_the_defaults_written_out() -> None:
     assert UNCOMMENTED != TEMPLATE
     assert from_file(UNCOMMENTED) == DEFAULT
-    assert re.findall(r"(?m)^([a-z_]+): ", UNCOMMENTED) == FIELDS
+    assert re.findall(r"(?m)^([a-z_]+): ", UNCOMMENTED) == IN_A_PROJECT
 
 
 def test_a_file_of_comments_does_not_cost_a_yaml_parser() -> None:
