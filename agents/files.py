@@ -6,7 +6,6 @@ import contextlib
 import errno
 import os
 import secrets
-import shutil
 import stat
 from typing import TYPE_CHECKING, Final, Self
 
@@ -43,6 +42,12 @@ def _hint(why: OSError) -> str:
 def make_folder(path: Path) -> None:
     """Create *path* and its parents, private to the user."""
     path.mkdir(mode=DIR_MODE, parents=True, exist_ok=True)
+
+
+def free(path: Path) -> int:
+    """Bytes that this user can still write on the disk that holds *path*."""
+    seen = os.statvfs(path)
+    return seen.f_bavail * seen.f_frsize
 
 
 def sync_folder(path: Path) -> None:
@@ -154,12 +159,49 @@ def point(link: Path, target: str) -> None:
 
 
 def remove_tree(path: Path) -> None:
-    """Remove the folder *path* and all in it without following links; what is already gone is fine."""
-    if path.is_symlink():
+    """Remove the folder *path* and all in it without following links; what is already gone is fine.
+
+    An agent may have had it in its hands: it may be nested deeper than a path can be long or a function call itself,
+    and the rights may have been taken from its folders. So each is moved to the top before it is emptied.
+    """
+    if path.is_symlink() or not path.is_dir():
         path.unlink(missing_ok=True)
         return
-    with contextlib.suppress(FileNotFoundError):
-        shutil.rmtree(path)
+    path.chmod(DIR_MODE)
+    top = os.open(path, _FOLDER)
+    try:
+        while folders := _empty(top):
+            for name in folders:
+                _remove_folder(name, top)
+    finally:
+        os.close(top)
+    path.rmdir()
+
+
+_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+def _remove_folder(name: str, top: int) -> None:
+    folder = os.open(name, _FOLDER, dir_fd=top)
+    try:
+        for inner in _empty(folder):
+            os.rename(inner, secrets.token_hex(16), src_dir_fd=folder, dst_dir_fd=top)
+    finally:
+        os.close(folder)
+    os.rmdir(name, dir_fd=top)
+
+
+def _empty(folder: int) -> list[str]:
+    """Remove the files in *folder*; returns the names of the folders in it, which may be moved now."""
+    folders = []
+    with os.scandir(folder) as listing:
+        for entry in listing:
+            if entry.is_dir(follow_symlinks=False):
+                os.chmod(entry.name, DIR_MODE, dir_fd=folder)
+                folders.append(entry.name)
+            else:
+                os.unlink(entry.name, dir_fd=folder)
+    return folders
 
 
 class Lock:

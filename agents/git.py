@@ -36,10 +36,12 @@ def environ(base: Mapping[str, str] | None = None) -> dict[str, str]:
     return {**clean, "LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "GIT_PAGER": "cat"}
 
 
-def run(cwd: Path, *arguments: str, stdin: bytes = b"", sealed: bool = False) -> subprocess.CompletedProcess[bytes]:
+def run(cwd: Path, *arguments: str, stdin: bytes = b"", sealed: bool = False, env: Mapping[str, str] | None = None,
+        patience: float = 120) -> subprocess.CompletedProcess[bytes]:  # fmt: skip
     """Run git in *cwd* and return what it said; raises HostError only where there is no git to run.
 
-    *sealed* leaves out the user's and the system's configuration, hooks and the file system monitor.
+    *sealed* leaves out the user's and the system's configuration, hooks and the file system monitor. *env* is added to
+    the environment last; *patience* is the number of seconds after which git is given up.
     """
     extra = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"} if sealed else {}
     guard = ("-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}")
@@ -48,16 +50,14 @@ def run(cwd: Path, *arguments: str, stdin: bytes = b"", sealed: bool = False) ->
     try:
         return subprocess.run(
             [program(os.environ.get("PATH", os.defpath)), "--no-pager", *guard, *arguments],
-            cwd=cwd, env=environ() | extra, input=stdin, capture_output=True, check=False, timeout=_PATIENCE,
+            cwd=cwd, env=environ() | extra | dict(env or {}), input=stdin, capture_output=True, check=False,
+            timeout=patience,
         )  # fmt: skip
     except subprocess.TimeoutExpired as why:
         # A pipe in the place of .git/config would be waited for without end.
-        raise HostError(f"git {arguments[0]} did not answer for {_PATIENCE} s.", "Type: ls -l .git") from why
+        raise HostError(f"git {arguments[0]} did not answer for {patience:g} s.", "Type: ls -l .git") from why
     except OSError as why:
         raise HostError(f"git cannot be run: {why.strerror}.", "Type: git --version") from why
-
-
-_PATIENCE: Final = 120
 
 
 @functools.cache
@@ -77,11 +77,12 @@ def output(cwd: Path, *arguments: str, stdin: bytes = b"", sealed: bool = False)
     """What git printed; raises HostError with git's own last words where it failed."""
     done = run(cwd, *arguments, stdin=stdin, sealed=sealed)
     if done.returncode:
-        raise HostError(f"git {arguments[0]} failed: {_last_words(done)}", f"Try it yourself: git {arguments[0]}")
+        raise HostError(f"git {arguments[0]} failed: {last_words(done)}", f"Try it yourself: git {arguments[0]}")
     return done.stdout
 
 
-def _last_words(done: subprocess.CompletedProcess[bytes]) -> str:
+def last_words(done: subprocess.CompletedProcess[bytes]) -> str:
+    """The last line that git wrote to stderr, or its exit code."""
     lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
     return (lines[-1] if lines else f"exit code {done.returncode}")[:200]
 
@@ -121,7 +122,7 @@ _REV_PARSE_LINES: Final = 7
 
 
 def _refusal(done: subprocess.CompletedProcess[bytes]) -> OperatorError:
-    words = _last_words(done)
+    words = last_words(done)
     if b"dubious ownership" in done.stderr:
         return OperatorError(
             "This repository belongs to another user.", 'Type: git config --global --add safe.directory "$PWD"'
@@ -197,7 +198,7 @@ def fingerprint(repo: Repository, before: Fingerprint | None = None) -> Fingerpr
 
 
 def _config_parts(repo: Repository) -> dict[str, str]:
-    found = [repo.common_dir / name for name in ("config", "config.worktree", "info/attributes")]
+    found = [repo.common_dir / name for name in ("config", "config.worktree", "info/attributes", "info/exclude")]
     hooks = repo.common_dir / "hooks"
     found += sorted(hooks.iterdir()) if hooks.is_dir() else []
     # In a linked work tree or a submodule `.git` is a file, and what it leads to says where git reads its settings.
@@ -234,7 +235,11 @@ def _file_parts(repo: Repository) -> dict[str, str]:
     for entry in filter(None, listed.split(b"\0")):
         state, name = entry[:2].decode("ascii", "replace"), os.fsdecode(entry[3:])
         parts[f"file {name}"] = f"{state} {_stamp(repo.root / name)}"
-    return parts
+    # A file that git was told to assume unchanged would not have been listed, whatever became of it.
+    flagged = [
+        each for each in output(repo.root, "ls-files", "-v", "-z", sealed=True).split(b"\0") if each[:2] != b"H "
+    ]
+    return {**parts, "index flags": hashlib.sha256(b"\0".join(flagged)).hexdigest()}
 
 
 def _stamp(path: Path) -> str:

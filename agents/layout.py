@@ -19,6 +19,7 @@ DASHBOARD: Final = "INDEX.md"
 STATE: Final = "state.json"
 OWNER_LOCK: Final = "private/owner.lock"
 COMMANDS: Final = ".claude/commands"
+TREES: Final = "agent_box/trees"
 STAGING: Final = ".new-"
 
 # What the box writes into the operator's repository, kept out of sight through .git/info/exclude (T121).
@@ -83,6 +84,36 @@ class Box:
     def launch(self) -> Path:
         """How the agent was launched: argv, prompt, names (not values) of its environment (T154)."""
         return self.path / "raw" / "launch.json"
+
+    @property
+    def patch(self) -> Path:
+        """What the agent changed, as ``git apply`` takes it: a view of the tree that the state names."""
+        return self.path / "changes.patch"
+
+    @property
+    def patches(self) -> Path:
+        """The patches of several agents that worked on one task."""
+        return self.path / "patches"
+
+    @property
+    def verified(self) -> Path:
+        """What the `verify:` commands said of the merged result."""
+        return self.path / "verify.json"
+
+    @property
+    def private(self) -> Path:
+        """Locks, clean room and what else no agent sees."""
+        return self.path / "private"
+
+    @property
+    def room(self) -> Path:
+        """The git directory through which the supervisor looks at the airlock."""
+        return self.private / "room.git"
+
+    @property
+    def home(self) -> Path:
+        """The HOME that the agent gets: kept for resume, because some programs keep their sessions there."""
+        return self.private / "home"
 
     @property
     def spool(self) -> Path:
@@ -186,6 +217,20 @@ class Layout:
     def box(self, name: str) -> Box:
         """The box of the run called *name*."""
         return Box(self.runs / name)
+
+    @property
+    def trees(self) -> Path:
+        """All airlocks."""
+        return self.root / TREES
+
+    def tree(self, name: str) -> Path:
+        """The airlock of the run called *name* (seed 003, phase 1, step 3)."""
+        return self.trees / name
+
+    @property
+    def merge_lock(self) -> Path:
+        """Serialises merges."""
+        return self.data / "locks" / "merge.lock"
 
     def commands(self, short_id: str) -> Path:
         """The run's slash commands (seed 003, phase 1, step 4)."""

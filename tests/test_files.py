@@ -265,6 +265,51 @@ def test_a_file_is_read_up_to_the_limit(tmp_path, limit, expected):
     assert files.read_capped(tmp_path / "file", limit) == expected
 
 
+def test_a_tree_deeper_than_a_path_can_be_is_removed(tmp_path):
+    """S05: what an agent has nested without end does not keep its airlock from going."""
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    folder = os.open(tree, os.O_RDONLY | os.O_DIRECTORY)
+    for _ in range(3000):
+        os.mkdir("deep", dir_fd=folder)
+        os.close(os.open("file", os.O_WRONLY | os.O_CREAT, dir_fd=folder))
+        inner = os.open("deep", os.O_RDONLY | os.O_DIRECTORY, dir_fd=folder)
+        os.close(folder)
+        folder = inner
+    os.close(folder)
+    before = {path.name for path in tmp_path.iterdir()}
+    files.remove_tree(tree)
+    assert {path.name for path in tmp_path.iterdir()} == before - {"tree"}
+
+
+def test_rights_that_were_taken_from_folders_do_not_keep_them(tmp_path):
+    """S05: nor do names that are no text."""
+    tree = tmp_path / "tree"
+    (tree / "a" / "b").mkdir(parents=True)
+    (tree / "a" / "b" / "file").touch()
+    (tree / os.fsdecode(b"odd \xff\n")).mkdir()
+    for folder in (tree / "a" / "b", tree / "a", tree):
+        folder.chmod(0)
+    files.remove_tree(tree)
+    assert not tree.exists()
+
+
+def test_a_file_in_the_place_of_a_tree_is_removed(tmp_path):
+    (tmp_path / "tree").touch()
+    files.remove_tree(tmp_path / "tree")
+    assert not (tmp_path / "tree").exists()
+
+
+def test_the_free_space_is_what_this_user_can_write(tiny, tmp_path):
+    """C17: a full disk has none."""
+    if tiny is None:
+        pytest.skip("no file system can be mounted here")
+    before = files.free(tiny)
+    assert 0 < before < files.free(tmp_path)
+    (tiny / "big").write_bytes(b"x" * (before // 2))
+    assert files.free(tiny) <= before - before // 2
+
+
 def test_removing_a_tree_follows_no_link(tmp_path):
     (tmp_path / "outside").mkdir()
     (tmp_path / "outside" / "kept").touch()

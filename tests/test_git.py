@@ -140,6 +140,18 @@ class TestFingerprint:
             ),
             "info/attributes",
         ),
+        "what is ignored": (
+            lambda root: (
+                (root / ".git/info").mkdir(exist_ok=True),
+                (root / ".git/info/exclude").write_text("*\n"),
+            ),
+            "info/exclude",
+        ),
+        "assumed unchanged": (
+            lambda root: plain_git(root, "update-index", "--assume-unchanged", "src/app.py"),
+            "index flags",
+        ),
+        "skipped": (lambda root: plain_git(root, "update-index", "--skip-worktree", "src/app.py"), "index flags"),
     }
 
     @pytest.mark.parametrize("change", CHANGES)

@@ -1,0 +1,105 @@
+"""Registered work trees of the airlocks: added under one lock, found again, and removed only where they are ours."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from typing import TYPE_CHECKING, Final
+
+from agents import files, git
+from agents.errors import HostError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+LOCK: Final = "agent-box.lock"
+"""In the common git directory: linked work trees have data folders of their own, but share the registrations."""
+
+_WAIT: Final = 300.0
+# The operator's own git may hold one of git's locks for a moment.
+_PAUSES: Final = (0.1, 0.3, 0.9, 2.0)
+_NOTE_CAP: Final = 64 * 1024
+
+
+@contextlib.contextmanager
+def locked(repo: git.Repository) -> Iterator[None]:
+    """Hold the lock of *repo*'s registrations: `git worktree add` fails beside another one (N03, fact 5)."""
+    lock = files.Lock(repo.common_dir / LOCK)
+    if not lock.acquire(_WAIT):
+        raise HostError(
+            f"Another Agent Box works on the work trees for more than {_WAIT:.0f} s.", "Type: ./agent status"
+        )
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def add(repo: git.Repository, path: Path, name: str, base: str) -> None:
+    """Register an empty detached work tree at *path* for the run *name* at the commit *base*; raises HostError.
+
+    No file is written but ``.git``, and no hook runs. The registration is locked with the run's name as the reason, so
+    that `git worktree prune` lets it be and :func:`vouching` knows it again.
+    """
+    words = ("worktree", "add", "--no-checkout", "--detach", "--lock", "--reason", name, str(path), base)
+    with locked(repo):
+        if os.path.lexists(path):
+            raise HostError(f"{path} is in the way.", f"Look at it, then move it away: mv {path} {path}.old")
+        for pause in (*_PAUSES, None):
+            done = git.run(repo.root, *words, sealed=True)
+            if done.returncode == 0:
+                return
+            _forget(repo, path, name)
+            if pause is None:
+                raise HostError(f"git makes no work tree: {git.last_words(done)}", "Type: git worktree list")
+            time.sleep(pause)
+
+
+def vouching(repo: git.Repository, path: Path, name: str) -> Path | None:
+    """The registration that says *path* is the work tree of the run *name*, or None (G39).
+
+    It is read as files: git would go by the ``.git`` file in the work tree, which the agent may have written. One with
+    another reason is somebody else's; one that names another path was moved by the operator, and so is his.
+    """
+    folder = repo.common_dir / "worktrees"
+    entries = sorted(folder.iterdir()) if folder.is_dir() else []
+    return next((entry for entry in entries if _vouches(entry, path, name)), None)
+
+
+def _vouches(entry: Path, path: Path, name: str) -> bool:
+    reason, link = _note(entry / "locked"), _note(entry / "gitdir")
+    if link is None:
+        # git was killed while it made the registration: the reason is the first thing it writes.
+        return reason == os.fsencode(name)
+    ours = os.fsencode(os.path.realpath(path.parent) + f"/{path.name}/.git")
+    return link == ours and reason in {None, os.fsencode(name)}
+
+
+def _note(path: Path) -> bytes | None:
+    text = files.read_capped(path, _NOTE_CAP)
+    return None if text is None else text.removesuffix(b"\n")
+
+
+def remove(repo: git.Repository, path: Path, name: str) -> None:
+    """Remove the work tree at *path* and its registration; links are not followed, what is gone is fine.
+
+    Raises HostError where something is at *path* that no registration of the run *name* vouches for.
+    """
+    with locked(repo):
+        if os.path.lexists(path) and vouching(repo, path, name) is None:
+            raise HostError(
+                f"{path} is not registered as the airlock of {name}.", f"Look at it, then remove it: rm -rf {path}"
+            )
+        _forget(repo, path, name)
+
+
+def _forget(repo: git.Repository, path: Path, name: str) -> None:
+    # The registration goes last: until then it vouches for what is left of the tree, should this process be killed.
+    while entry := vouching(repo, path, name):
+        with files.reported(f"remove the airlock {path}"):
+            files.remove_tree(path)
+            files.remove_tree(entry)
+    with contextlib.suppress(OSError):
+        (repo.common_dir / "worktrees").rmdir()
