@@ -6,18 +6,28 @@ everything and exits. Run by path with nothing but the standard library, so that
 
 Words on the socket. From the supervisor: ``G`` release the agent, ``T`` end the tree politely, ``K`` end it now. From
 the guard, one JSON object a line: ``{"pid", "start"}``, ``{"exit"}``, ``{"error", "message"}``, ``{"reaped"}``.
+
+What is to be done before the agent's first instruction comes as JSON on a descriptor: ``files`` (descriptor to hex of
+what can be read from it), ``limits`` (resource to soft and hard limit), ``wrapped`` (the program is the outer half of
+a sandbox with a process namespace of its own) and ``refused`` (number and text of the error to give instead).
 """
 
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
+import resource
 import select
 import signal
 import socket
 import sys
 import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 _SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER, linux/prctl.h
 _TICK = 0.5
@@ -89,16 +99,18 @@ def collect() -> dict[int, int]:
     return ended
 
 
-def end_tree(root: int, grace: float, line: socket.socket) -> dict[int, int]:
+def end_tree(root: int, grace: float, line: socket.socket, wrapper: int | None = None) -> dict[int, int]:
     """End all descendants of *root* (this process): TERM, at most *grace* seconds, then KILL until none is left.
 
     Any further word on *line*, or its end, cuts the grace short: a second Ctrl-C means now. They are stopped before
-    they are killed, so that none can fork while the list is worked through.
+    they are killed, so that none can fork while the list is worked through. *wrapper* is the outer half of a sandbox:
+    its death kills all inside at once, so it is not told to end while it has somebody inside.
     """
     ended = {}
     if grace > 0:
+        spared = {wrapper} if wrapper and descendants(wrapper) else set()
         # One that is stopped hears TERM only when it goes on.
-        signal_all(descendants(root), signal.SIGTERM)
+        signal_all([pid for pid in descendants(root) if pid not in spared], signal.SIGTERM)
         signal_all(descendants(root), signal.SIGCONT)
         ended = _await_end(root, grace, line)
     deadline = time.monotonic() + _LAST_RESORT
@@ -120,7 +132,36 @@ def _await_end(root: int, seconds: float, line: socket.socket | None = None) -> 
     return ended | collect()
 
 
-def _launch(argv: list[str]) -> tuple[int, int, int]:
+def become(argv: list[str], spec: dict[str, Any]) -> None:
+    """Turn this process into the program *argv*, with files open and limits set as *spec* says (see above).
+
+    Returns only by raising OSError or ValueError, also for what *spec* refuses. Limits above what this process may
+    have are cut to that.
+    """
+    for name, (soft, hard) in spec.get("limits", {}).items():
+        which = getattr(resource, f"RLIMIT_{name.upper()}")
+        most = resource.getrlimit(which)[1]
+        bounded = [value if most == resource.RLIM_INFINITY else min(value, most) for value in (soft, hard)]
+        resource.setrlimit(which, (bounded[0], bounded[1]))
+    for number, content in spec.get("files", {}).items():
+        _provide(int(number), bytes.fromhex(content))
+    if spec.get("refused"):
+        raise OSError(*spec["refused"])
+    os.execvp(argv[0], argv)  # noqa: S606 - the agent is what this program runs
+
+
+def _provide(number: int, content: bytes) -> None:
+    """Have *content* to read at the descriptor *number*; it lies in memory, under no name."""
+    handle = os.memfd_create("given", 0)
+    with os.fdopen(os.dup(handle), "wb") as file:
+        file.write(content)
+    os.lseek(handle, 0, os.SEEK_SET)
+    if handle != number:
+        os.dup2(handle, number)
+        os.close(handle)
+
+
+def _launch(argv: list[str], spec: dict[str, Any]) -> tuple[int, int, int]:
     """Fork the agent, held at a gate; returns its pid, the gate's write end and the read end for an exec error."""
     gate_read, gate_write = os.pipe()
     error_read, error_write = os.pipe()
@@ -131,12 +172,14 @@ def _launch(argv: list[str]) -> tuple[int, int, int]:
         return pid, gate_write, error_read
     os.setsid()
     os.close(gate_write)
+    # Out of the way of the descriptors that the program is given.
+    error_write = fcntl.fcntl(error_write, fcntl.F_DUPFD_CLOEXEC, max([2, *map(int, spec.get("files", {}))]) + 1)
     # The end of the pipe without a byte means that the guard died before it let the agent go.
     if os.read(gate_read, 1) == b"G":
         for number in _DEFAULTED:
             signal.signal(number, signal.SIG_DFL)
         try:
-            os.execvp(argv[0], argv)  # noqa: S606 - the agent is what this program runs
+            become(argv, spec)
         except (OSError, ValueError) as why:
             os.write(error_write, f"{getattr(why, 'errno', 0) or 0} {why}".encode("utf-8", "replace"))
     os._exit(127)
@@ -145,10 +188,11 @@ def _launch(argv: list[str]) -> tuple[int, int, int]:
 class Guard:
     """One agent and its tree, watched until both are over."""
 
-    def __init__(self, line: socket.socket, argv: list[str], grace: float) -> None:
+    def __init__(self, line: socket.socket, argv: list[str], grace: float, spec: dict[str, Any]) -> None:
         self._line = line
         self._grace = grace
-        self._pid, self._gate, self._error = _launch(argv)
+        self._pid, self._gate, self._error = _launch(argv, spec)
+        self._wrapper = self._pid if spec.get("wrapped") else None
         self._exit: int | None = None
 
     def _tell(self, **facts: object) -> None:
@@ -175,7 +219,8 @@ class Guard:
         if word == b"G":
             self._release()
             return False
-        self._notice(end_tree(os.getpid(), self._grace if word == b"T" else 0, self._line))
+        grace = self._grace if word == b"T" else 0
+        self._notice(end_tree(os.getpid(), grace, self._line, self._wrapper))
         self._tell(reaped=True)
         return True
 
@@ -197,8 +242,12 @@ class Guard:
 
 
 def main(arguments: list[str]) -> None:
-    """``guard.py SOCKET_FD GRACE PROGRAM [ARGUMENT ...]``."""
-    descriptor, grace, *argv = arguments
+    """``guard.py SOCKET_FD GRACE SPEC_FD PROGRAM [ARGUMENT ...]``; a socket ``-`` runs the program unwatched."""
+    descriptor, grace, given, *argv = arguments
+    with os.fdopen(int(given), "rb") as file:
+        spec = json.load(file)
+    if descriptor == "-":
+        become(argv, spec)
     line = socket.socket(fileno=int(descriptor))
     line.set_inheritable(False)
     adopt_orphans()
@@ -206,7 +255,7 @@ def main(arguments: list[str]) -> None:
         signal.signal(number, signal.SIG_IGN)
     # Ignored by whoever started us, it would make the kernel throw exit codes away.
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    guard = Guard(line, argv, float(grace))
+    guard = Guard(line, argv, float(grace), spec)
     # The agent alone keeps the pipes open: their end is then the end of its tree.
     nowhere = os.open(os.devnull, os.O_RDWR)
     for standard in (0, 1, 2):

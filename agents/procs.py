@@ -16,11 +16,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from agents import guard
+from agents import guard, sandbox
 from agents.errors import HostError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from agents.cell import Cell
 
 RUN_MARK: Final = "AGENT_BOX_MARK"
 """Environment variable that names the run in every process of its tree."""
@@ -181,24 +183,29 @@ def spawn(
     stdin: Path,
     spool: Path | None,
     grace: float,
+    cell: Cell | None = None,
 ) -> Child:
     """Start *argv* behind a guard, held before its first instruction until :meth:`Child.release`.
 
     It gets its own session, *env* and nothing else as environment, the file *stdin*, and no other open file. *spool* is
-    the file for its stdout, or None for a pipe. *grace* is in seconds. Raises HostError where nothing can be started.
+    the file for its stdout, or None for a pipe. *grace* is in seconds. *cell* is the sandbox that it runs in, None for
+    no sandbox and no limits. Raises HostError where nothing can be started, AgentError where the agent of an earlier
+    attempt has put something in the way of its sandbox.
     """
+    wrapped = sandbox.wrap(argv, cell, env) if cell else sandbox.Wrapped(argv=tuple(argv), spec={})
     guard.adopt_orphans()
     kin = _children()
     ours, theirs = socket.socketpair()
     out_read, out_write = _output(spool)
     err_read, err_write = _pipe()
+    spec = sandbox.in_memory(json.dumps(wrapped.spec).encode())
     # Without -S a broken site directory could keep the guard from starting; it needs none.
-    command = [sys.executable, "-IS", guard.__file__, str(theirs.fileno()), str(grace), *argv]
+    command = [sys.executable, "-IS", guard.__file__, str(theirs.fileno()), str(grace), str(spec), *wrapped.argv]
     try:
         with stdin.open("rb") as given:
             process = subprocess.Popen(
                 command, cwd=cwd, env=dict(env), stdin=given, stdout=out_write, stderr=err_write,
-                pass_fds=[theirs.fileno()], start_new_session=True,
+                pass_fds=[theirs.fileno(), spec], start_new_session=True,
             )  # fmt: skip
     except OSError as why:
         ours.close()
@@ -207,6 +214,7 @@ def spawn(
         raise HostError(f"The agent cannot be started: {why.strerror}.", "Type: ./agent doctor") from why
     finally:
         theirs.close()
+        os.close(spec)
         os.close(out_write)
         os.close(err_write)
     child = Child(process=process, line=ours, stdout=out_read, stderr=err_read, pid=0, start=None, kin=kin)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support import world
+from tests.support import needs, world
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -31,8 +31,23 @@ def sealed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (tmp_path / folder).mkdir()
         monkeypatch.setenv(name, str(tmp_path / folder))
     monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+    # The supervisor must keep its promises without a sandbox too; tests of the sandbox ask for it.
+    monkeypatch.setenv("AGENT_BOX_ISOLATION", "none")
     # Port 9 (discard) is closed: a connection is refused at once.
     monkeypatch.setenv("OLLAMA_HOST", "http://127.0.0.1:9")
+
+
+@pytest.fixture(scope="session")
+def bwrap() -> None:
+    """A machine on which bubblewrap makes sandboxes."""
+    if why := needs.why_no_bwrap():
+        needs.lacking(why)
+
+
+@pytest.fixture
+def walled(bwrap: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The best isolation there is, which is the full one."""
+    monkeypatch.delenv("AGENT_BOX_ISOLATION")
 
 
 @pytest.fixture

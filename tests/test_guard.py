@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import signal
+import subprocess
+import sys
 import time
 from typing import TYPE_CHECKING
 
 import pytest
 
-from agents import guard, procs
+from agents import guard, procs, sandbox
 from tests.support import fakes, world
 from tests.support.wards import hear, output, ward
 
@@ -217,3 +220,66 @@ def test_facts_about_processes_that_are_not_there() -> None:
     assert guard.start_ticks(2**22 + 1) is None
     assert guard.descendants(2**22 + 1) == []
     guard.signal_all([2**22 + 1], signal.SIGKILL)
+
+
+class TestSpec:
+    """What is done before the first instruction, as the sandbox asks for it."""
+
+    def test_descriptors_are_open_with_what_was_given(self, tmp_path: Path) -> None:
+        """P30: those and no other, in whatever order the numbers come, beside those the guard itself has in use."""
+        wanted = {number: os.urandom(200_000 if number == 9 else 5) for number in (9, 3, 301, 4, 300)}
+        spec = {"files": {str(number): content.hex() for number, content in wanted.items()}}
+        source = (
+            "import json\nfds = {n: os.pread(int(n), 10**6, 0).hex() for n in os.listdir('/proc/self/fd') if int(n) > 2 and os.path.isfile(f'/proc/self/fd/{n}')}\n"
+            "print(json.dumps(fds))"
+        )
+        assert json.loads(alone(fakes.program(tmp_path / "a.py", source), spec)) == spec["files"]
+
+    def test_limits_are_set_and_never_lifted(self, tmp_path: Path) -> None:
+        """S12: a limit above what this process may have is what it may have."""
+        source = "import resource\nprint(*resource.getrlimit(resource.RLIMIT_NOFILE), *resource.getrlimit(resource.RLIMIT_CORE))"
+        look = fakes.program(tmp_path / "a.py", source)
+        most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        assert alone(look, {"limits": {"nofile": [64, 128], "core": [0, 0]}}).split() == ["64", "128", "0", "0"]
+        assert alone(look, {"limits": {"nofile": [10**9, 10**9], "core": [0, 0]}}).split()[1] == str(most)
+
+    def test_a_refusal_is_given_for_the_program(self, tmp_path: Path) -> None:
+        spec = sandbox.in_memory(json.dumps({"refused": [2, "No such file or directory: x"]}).encode())
+        command = [sys.executable, "-IS", guard.__file__, "-", "0", str(spec), "/bin/echo", "ran"]
+        done = subprocess.run(command, pass_fds=[spec], capture_output=True, text=True, check=False)
+        os.close(spec)
+        assert done.returncode == 1
+        assert done.stdout == ""
+        assert "No such file or directory" in done.stderr
+
+
+def alone(argv: list[str], spec: dict[str, object]) -> str:
+    """What *argv* prints, run by the guard unwatched."""
+    given = sandbox.in_memory(json.dumps(spec).encode())
+    command = [sys.executable, "-IS", guard.__file__, "-", "0", str(given), *argv]
+    try:
+        return subprocess.run(command, pass_fds=[given], capture_output=True, text=True, check=True).stdout
+    finally:
+        os.close(given)
+
+
+def test_the_wrapper_is_spared_while_it_holds_somebody(tmp_path: Path) -> None:
+    """C23: TERM goes to those inside of a sandbox; a sandbox that is still empty hears it itself."""
+    inner = "signal.signal(15, lambda *_: (os.write(1, b'heard'), os._exit(0)))\nprint('ready', flush=True)\ntime.sleep(300)"
+    argv = fakes.program(tmp_path / "inner.py", inner)
+    outer = f"signal.signal(15, lambda *_: os.write(1, b'outer'))\nsubprocess.run({argv!r})\nprint('over', flush=True)"
+    code = (
+        f"import sys, socket, subprocess; sys.path.insert(0, {str(world.PROJECT)!r}); from agents import guard; import os\n"
+        f"held = subprocess.Popen({fakes.program(tmp_path / 'outer.py', outer)!r}, stdout=subprocess.PIPE)\n"
+        "assert held.stdout.readline() == b'ready\\n'\nline, other = socket.socketpair()\n"
+        "guard.end_tree(os.getpid(), 30, line, held.pid)\nprint(held.stdout.read())"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "b'heardover\\n'\n"
+    empty = (
+        "signal.signal(15, lambda *_: (os.write(1, b'told'), os._exit(0)))\nprint('ready', flush=True)\ntime.sleep(300)"
+    )
+    code = code.replace("outer.py", "empty.py")
+    fakes.program(tmp_path / "empty.py", empty)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "b'told'\n"
