@@ -95,7 +95,7 @@ _O, _W, _H = frozenset({Actor.OWNER}), frozenset({Actor.OWNER, Actor.WATCHDOG}),
 TRANSITIONS: Final[Mapping[Status, Mapping[Status, frozenset[Actor]]]] = MappingProxyType(
     {
         Status.ACTIVE: {
-            Status.REVIEW: _O,
+            Status.REVIEW: _W,
             Status.DONE: _W,
             Status.CRASHED: _W,
             Status.STALLED: _W,
@@ -108,9 +108,11 @@ TRANSITIONS: Final[Mapping[Status, Mapping[Status, frozenset[Actor]]]] = Mapping
             Status.DONE: _O,
             Status.REVIEW: _O,
             Status.STOPPED: frozenset({Actor.OWNER, Actor.HUMAN}),
+            Status.REJECTED: _H,
         },
-        Status.CRASHED: {Status.ACTIVE: _H},
-        Status.STOPPED: {Status.ACTIVE: _H},
+        # What is not worth going on with can be rejected as well as what was reviewed.
+        Status.CRASHED: {Status.ACTIVE: _H, Status.REJECTED: _H},
+        Status.STOPPED: {Status.ACTIVE: _H, Status.REJECTED: _H},
         Status.REVIEW: {Status.ACTIVE: _H, Status.MERGING: _H, Status.REJECTED: _H},
         # A merge that was cut off is finished or undone by whoever finds its journal.
         Status.MERGING: {
@@ -118,7 +120,8 @@ TRANSITIONS: Final[Mapping[Status, Mapping[Status, frozenset[Actor]]]] = Mapping
             Status.REVIEW: frozenset({Actor.HUMAN, Actor.WATCHDOG}),
         },
         Status.DONE: {},
-        Status.MERGED: {},
+        # `agent undo`, while the branch still stands there.
+        Status.MERGED: {Status.REVIEW: _H},
         Status.REJECTED: {},
     }
 )
@@ -163,6 +166,8 @@ class RunMeta:
     isolation: str
     argv: tuple[str, ...] = ()
     """The operator's program after ``--`` (engine ``command``)."""
+    team: str | None = None
+    """Name of the run that this one is a part of."""
     created_at: str = ""
     schema: int = SCHEMA
 
@@ -232,6 +237,11 @@ class RunState:
     exit_code: int | None = None
     usage: Mapping[str, Any] = field(default_factory=dict)
     patch: Mapping[str, Any] | None = None
+    """Of changes.patch: sha256, tree, base, files, added, removed, binary, findings."""
+    merge: Mapping[str, Any] | None = None
+    """Of a merge, from its beginning on: target, before, commit, tree."""
+    workers: tuple[str, ...] = ()
+    """Names of the runs of the agents that worked on this task side by side."""
     events: int = 0
     notes: tuple[str, ...] = ()
     """What the supervisor found odd: a second session id, output after the end, a repaired file."""
@@ -259,7 +269,8 @@ class RunState:
             raise Tampered(f"state.json is not readable ({why}).") from why
         types = {f.name: str(f.type) for f in dataclasses.fields(cls) if f.name != "unknown"}
         values = {name: value for name, value in raw.items() if name in types and value is not None}
-        values |= {"status": status, "failure": _failure(raw.get("failure")), "notes": _names(values.get("notes"))}
+        values |= {"status": status, "failure": _failure(raw.get("failure"))}
+        values |= {name: _names(values.get(name)) for name in ("notes", "workers")}
         values["phase"] = _member(Phase, values.get("phase"), Phase.CREATED)
         # Whoever reads a state adds to its numbers and joins its words: what is none is found here, not there.
         wrong = sorted(name for name, value in values.items() if not _fits(value, types[name]))
@@ -329,5 +340,5 @@ def step(state: RunState, to: Status, actor: Actor, **changes: Any) -> RunState:
 
 
 def is_terminal(status: Status) -> bool:
-    """Whether nothing but garbage collection can follow."""
-    return not TRANSITIONS[status]
+    """Whether the run's work is over for good; a merge can be taken back, but what it leaves behind is in git."""
+    return status in {Status.DONE, Status.MERGED, Status.REJECTED}

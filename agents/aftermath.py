@@ -1,0 +1,126 @@
+"""What follows from a merge or its undoing, repeatable after a crash: state, ledger, journal, marker, airlock."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from typing import TYPE_CHECKING, Any, Final
+
+from agents import airlock, files, landing, plan
+from agents.errors import BoxError, HostError
+from agents.model import Actor, Status, step
+from agents.redact import visible
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from agents.context import Context
+    from agents.landing import Landed
+    from agents.model import RunMeta, RunState
+
+_PLACE: Final = "private/landing"
+
+
+def folder_of(context: Context, name: str) -> Path:
+    """Where the journal and the staged files of a merge of the run *name* lie."""
+    return context.store.box(name).path / _PLACE
+
+
+def mark(context: Context, meta: RunMeta) -> None:
+    """Have the sweep look at the run until its landing is recorded."""
+    with files.reported("mark the run"):
+        files.create(context.layout.active / meta.short_id, meta.run_name.encode())
+
+
+def merged(
+    context: Context, meta: RunMeta, landed: Landed, failpoint: Callable[[str], None] = landing.unwatched
+) -> RunState:
+    """Record what has landed: state, ledger, and only then the journal goes; every part can be repeated."""
+    name = meta.run_name
+
+    def end(now: RunState) -> RunState:
+        notes = (*now.notes, *(f"The merge left {visible(path)} as you had edited it." for path in landed.kept))
+        return step(now, Status.MERGED, Actor.HUMAN, notes=notes) if now.status is Status.MERGING else now
+
+    # State before ledger: a ledger ahead of its state would call it tampered with (I5).
+    failpoint("say that it is merged")
+    state = context.store.update(name, end)
+    failpoint("tell the ledger")
+    # Told once, also where a kill came between the telling and the clearing up.
+    if context.journal.last(name).get("status") != str(Status.MERGED):
+        context.journal.append("run.merged", name, _facts(meta, state), anchor=True)
+    failpoint("forget the journal")
+    return _over(context, meta, state, close=True)
+
+
+def _facts(meta: RunMeta, state: RunState) -> dict[str, Any]:
+    return {**plan.facts(meta, state), "merge": dict(state.merge) if state.merge else None}
+
+
+def _over(context: Context, meta: RunMeta, state: RunState, *, close: bool) -> RunState:
+    """The last steps of a landing that is recorded: its journal, its marker, and the airlock of a merged run."""
+    # The marker goes last, as it is what brings the next sweep here.
+    landing.clear(folder_of(context, meta.run_name))
+    context.store.deactivate(meta.short_id)
+    return close_airlock(context, meta, state) if close else state
+
+
+def close_airlock(context: Context, meta: RunMeta, state: RunState) -> RunState:
+    """Remove the airlock; one that holds work which is in no patch stays, and the operator is told."""
+    try:
+        # What differs from the exported tree was written after the export, and is in no patch.
+        tree = (state.patch or {}).get("tree")
+        airlock.close(context.repo, context.layout, meta.run_name, exported_tree=tree)
+    except HostError as why:
+        context.say(f"The airlock stays: {why.message}")
+        return state
+    return context.store.update(meta.run_name, lambda now: dataclasses.replace(now, worktree_path=None))
+
+
+def undone(context: Context, meta: RunMeta) -> RunState:
+    """Record that a merge was taken back: the run is in REVIEW again; every part can be repeated."""
+
+    def back(now: RunState) -> RunState:
+        return step(now, Status.REVIEW, Actor.HUMAN, merge=None) if now.status is Status.MERGED else now
+
+    state = context.store.update(meta.run_name, back)
+    if context.journal.last(meta.run_name).get("status") != str(Status.REVIEW):
+        context.journal.append("run.undone", meta.run_name, _facts(meta, state), anchor=True)
+    return _over(context, meta, state, close=False)
+
+
+def unfinished(context: Context, name: str) -> bool:
+    """Whether a merge or undo of the run *name* was cut off: then :func:`finish` has to look at it."""
+    with contextlib.suppress(BoxError):
+        if context.store.load(name).status is Status.MERGING:
+            return True
+    return landing.is_unfinished(folder_of(context, name))
+
+
+def finish(context: Context, name: str) -> RunState | None:
+    """Finish or undo what a killed merge or undo left half done; None where there is nothing. Under the merge lock."""
+    if not unfinished(context, name):
+        return None
+    meta, state, folder = context.store.meta(name), context.store.load(name), folder_of(context, name)
+    # Read before recovery removes it: a journal says by itself whether it is a merge's or an undo's.
+    move = landing.pending(folder)
+    landed = landing.recover(context.repo, folder)
+    moved = landed is not None and landed.moved
+    if move and state.merge and move.before == state.merge.get("commit"):
+        return undone(context, meta) if moved else _over(context, meta, state, close=False)
+    if landed and moved:
+        return merged(context, meta, landed)
+    if state.status is Status.MERGED:
+        # All was told already, or an undo had only begun: what is left is to clear up.
+        return _over(context, meta, state, close=True)
+    return to_review(context, meta, Status.MERGING)
+
+
+def to_review(context: Context, meta: RunMeta, only: Status) -> RunState:
+    """Back to REVIEW from *only*: nothing of the merge is left."""
+
+    def back(now: RunState) -> RunState:
+        return step(now, Status.REVIEW, Actor.HUMAN, merge=None) if now.status is only else now
+
+    return _over(context, meta, context.store.update(meta.run_name, back), close=False)
