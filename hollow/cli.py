@@ -45,6 +45,14 @@ class Agent(StrEnum):
     VAULT = "vault"
 
 
+class Surroundings(StrEnum):
+    """What confines this process."""
+
+    FULL = "full"
+    PARTIAL = "partial"
+    NONE = "none"
+
+
 app = typer.Typer(
     name="hollow",
     help="The agent process of Agent Box. `./agent` starts it; by hand it is of use for tests only.",
@@ -81,6 +89,10 @@ def cycle_verb(
     keep_alive: Annotated[str, typer.Option(help="How long the server keeps the model loaded.")] = "10m",
     call_timeout: Annotated[float, typer.Option(min=0.1, help="Seconds one model call may take.")] = 600.0,
     max_turns: Annotated[int, typer.Option(min=1, help="Generations at most.")] = 24,
+    sandbox: Annotated[Surroundings, typer.Option(help="What surrounds this process.")] = Surroundings.NONE,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with what an earlier session left in --repo.")
+    ] = False,
     script: Annotated[Path | None, typer.Option(help="JSON list of turns for the scripted mind.")] = None,
 ) -> None:
     """Run one cycle: the task on stdin, events on stdout, one JSON object a line.
@@ -104,7 +116,13 @@ def cycle_verb(
         system_prompt=_words(system_prompt, system_prompt_file),
         max_turns=max_turns,
     )
-    order = cycle.Order(assignment=assignment, session_id=str(session_id), mind=makers[mind])
+    order = cycle.Order(
+        assignment=assignment,
+        session_id=str(session_id),
+        mind=makers[mind],
+        surroundings=sandbox.value,
+        resumed=resume,
+    )
     raise typer.Exit(cycle.run(order, sys.stdin.buffer if sys.stdin is not None else None))
 
 

@@ -58,7 +58,7 @@ class Confinement:
     def __init__(self, root: Path, tracked: Callable[[str], bool]) -> None:
         self.root = Path(os.path.realpath(root))
         self._given = Path(os.path.abspath(root))  # noqa: PTH100 - links must stay: it is compared with what a prompt says
-        self._tracked = tracked
+        self.tracked = tracked
 
     def name(self, path: str) -> tuple[str, ...]:
         """Return *path* as parts below the root, judged by its name only: it need not exist.
@@ -67,7 +67,7 @@ class Confinement:
         """
         if "\0" in path:
             raise Refusal("A path cannot hold a NUL character.")
-        return self._inside(Path(os.path.normpath(self._absolute(path))), path)
+        return self.inside(Path(os.path.normpath(self._absolute(path))), path)
 
     def resolve(self, path: str) -> tuple[str, ...]:
         """Return the parts below the root that *path* really leads to, symbolic links followed.
@@ -80,8 +80,8 @@ class Confinement:
         except OSError as why:
             raise Refusal(f"{path} cannot be opened: {os.strerror(why.errno or errno.ENOENT)}.") from None
         # Judged again by where it leads: a link may have an innocent name.
-        parts = self._inside(real, path)
-        if parts and looks_secret(parts[-1]) and not real.is_dir() and not self._tracked("/".join(parts)):
+        parts = self.inside(real, path)
+        if parts and looks_secret(parts[-1]) and not real.is_dir() and not self.tracked("/".join(parts)):
             raise Refusal(f"{path} looks like a secret that git does not track; it is closed to agents.")
         return parts
 
@@ -97,7 +97,7 @@ class Confinement:
     def folder(self, path: str) -> Iterator[int]:
         """Open the folder *path* and yield its descriptor; raises :class:`Refusal` if it is none."""
         parts = self.resolve(path)
-        descriptor = self._walk(parts, path)
+        descriptor = self.walk(parts, path)
         try:
             yield descriptor
         finally:
@@ -109,7 +109,7 @@ class Confinement:
         parts = self.resolve(path)
         if not parts:
             raise Refusal(f"{path} is a folder, not a file; use Ls to look into it.")
-        parent = self._walk(parts[:-1], path)
+        parent = self.walk(parts[:-1], path)
         try:
             descriptor = _open_regular(parts[-1], parent, path)
         finally:
@@ -124,27 +124,42 @@ class Confinement:
         # A model may well quote an absolute path from its prompt, where the root may be spelled with a link in it.
         return self.root / (asked.relative_to(self._given) if asked.is_relative_to(self._given) else asked)
 
-    def _inside(self, absolute: Path, asked: str) -> tuple[str, ...]:
+    def inside(self, absolute: Path, asked: str) -> tuple[str, ...]:
+        """Return the parts of *absolute*, a path without links, below the root.
+
+        Raises :class:`Refusal`, speaking of it as *asked*, if it lies outside or is closed by its name.
+        """
         try:
             parts = absolute.relative_to(self.root).parts
         except ValueError:
-            raise Refusal(f"{asked} leads out of the repository; only paths inside it can be read.") from None
+            raise Refusal(f"{asked} leads out of the repository; only what lies inside is open to agents.") from None
         if closed(parts):
             raise Refusal(f"{asked} is closed to agents.")
         return parts
 
-    def _walk(self, parts: tuple[str, ...], asked: str) -> int:
-        """Open the folder below the root part by part; the parts hold no link, so one found now was planted."""
+    def walk(self, parts: tuple[str, ...], asked: str, *, make: bool = False) -> int:
+        """Return a descriptor of the folder *parts* below the root; with *make* what is missing is made.
+
+        It goes part by part: they hold no link, so one found now was planted. Raises :class:`Refusal` if one is no
+        folder; the caller closes the descriptor.
+        """
         here = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         for part in parts:
             try:
-                below = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=here)
+                below = _below(here, part, make=make)
             except OSError as why:
                 raise _refused(why, asked, "is no folder") from None
             finally:
                 os.close(here)
             here = below
         return here
+
+
+def _below(here: int, part: str, *, make: bool) -> int:
+    if make:
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(part, dir_fd=here)
+    return os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=here)
 
 
 def _open_regular(name: str, parent: int, asked: str) -> int:

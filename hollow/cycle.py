@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import time
@@ -11,6 +12,8 @@ from typing import IO, TYPE_CHECKING, Final
 from hollow import __version__
 from hollow.interrupts import Interrupts, Stopped, private_stdout
 from hollow.mind import Answer
+from hollow.resuming import earlier
+from hollow.sandbox import offered
 from hollow.stream import Talk
 from hollow.tools import tools_of
 
@@ -18,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from hollow.mind import Assignment, Mind
+    from hollow.sandbox import Cell
 
 SUCCESS, AGENT_FAILED, BAD_REQUEST, MACHINE_FAILED = 0, 3, 2, 4
 """Exit codes; 128 plus the number of the signal when one ended the cycle."""
@@ -39,6 +43,10 @@ class Order:
     session_id: str
     mind: Callable[[], Mind]
     """Makes the mind; called once, after the arguments are known to be good."""
+    surroundings: str = "none"
+    """The isolation that the supervisor has put around this process: full, partial or none (design, section 8)."""
+    resumed: bool = False
+    """Whether an earlier session of this run may have left work in the repository."""
 
 
 def read_task(source: IO[bytes] | None) -> str:
@@ -119,19 +127,29 @@ def _failure(sentence: str) -> Answer:
 
 
 def _think(order: Order, source: IO[bytes] | None, out: IO[bytes]) -> Answer:
-    assignment = order.assignment
     mind = order.mind()
+    assignment = replace(order.assignment, cell=_cell(order, mind))
     talk = Talk(out, session_id=order.session_id, model=mind.model or mind.name)
     talk.init(
         cwd=str(assignment.repo),
         mind=mind.name,
         agent=assignment.agent,
         run_type=assignment.run_type,
-        tools=[tool.name for tool in tools_of(assignment.run_type)],
+        tools=[tool.name for tool in tools_of(assignment.run_type, commands=assignment.cell is not None)],
         hollow_version=__version__,
     )
     talk.fact("mind.chosen", mind=mind.name, model=mind.model)
     # After the first events, so that whoever reads the stream knows who failed.
     if not assignment.repo.is_dir():
         raise BadRequest(f"{assignment.repo} is no folder.")
-    return mind.answer(replace(assignment, task=read_task(source)), talk)
+    task = read_task(source)
+    left = earlier(assignment.repo) if order.resumed else ""
+    return mind.answer(replace(assignment, task=task, earlier=left), talk)
+
+
+def _cell(order: Order, mind: Mind) -> Cell | None:
+    """How the mind's commands are run; looked into only where there can be any, because the probe takes a moment."""
+    asked = order.assignment
+    if asked.run_type != "fix" or not mind.acts or not asked.repo.is_dir():
+        return None
+    return offered(asked.repo, asked.index, order.surroundings, os.environ)

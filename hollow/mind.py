@@ -10,6 +10,7 @@ from hollow.answer import Answer, Usage
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from hollow.sandbox import Cell
     from hollow.stream import Talk
 
 __all__ = ["Answer", "Assignment", "Mind", "Usage"]
@@ -22,7 +23,7 @@ class Assignment:
     task: str
     """The operator's words, verbatim."""
     run_type: str
-    """scout, plan, review or benchmark."""
+    """scout, plan, review, benchmark or fix."""
     agent: str
     """cedar, cipher or vault."""
     repo: Path
@@ -33,6 +34,10 @@ class Assignment:
     """The supervisor's words: envelope, run folder, rules."""
     max_turns: int = 24
     """Upper bound of generations in this cycle."""
+    cell: Cell | None = None
+    """How commands are run; None where they are not, or where there is no safe way to."""
+    earlier: str = ""
+    """What an earlier session of this run left in the repository, in words; empty at a first start."""
 
 
 class Mind(Protocol):
@@ -42,6 +47,8 @@ class Mind(Protocol):
     """ollama, reflex or scripted."""
     model: str | None
     """The model's name, or None where there is none."""
+    acts: bool
+    """Whether it calls the tools that change something; one that does not needs no sandbox for commands."""
 
     def answer(self, assignment: Assignment, talk: Talk) -> Answer:
         """Do the assignment, saying every step on *talk*; failures are answers too, never exceptions."""

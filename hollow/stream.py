@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import secrets
 from typing import IO, TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -23,6 +24,18 @@ class Talk:
         self._session_id = session_id
         self._model = model
         self._calls = 0
+        # A resumed run speaks in the same session; by this its messages differ from those before.
+        self._start = secrets.token_hex(6)
+        self._generations = 0
+        self._usage: Mapping[str, int] | None = None
+
+    def generation(self, usage: Mapping[str, int]) -> None:
+        """Begin a new message: what is said from here on belongs to one generation of the model, which took *usage*.
+
+        Every event of a message carries its id and usage, so that whoever adds up counts each id once.
+        """
+        self._generations += 1
+        self._usage = dict(usage)
 
     def _write(self, event: Mapping[str, Any]) -> None:
         line = json.dumps({**event, "session_id": self._session_id}, ensure_ascii=False)
@@ -35,15 +48,15 @@ class Talk:
         """Say who speaks, where and with which tools; the first event of a cycle."""
         self._write({"type": "system", "subtype": "init", "model": self._model, **facts})
 
-    def say(self, text: str, usage: Mapping[str, int] | None = None) -> None:
+    def say(self, text: str) -> None:
         """Say *text* as the agent."""
-        self._assistant({"type": "text", "text": text}, usage)
+        self._assistant({"type": "text", "text": text})
 
-    def call(self, name: str, arguments: Mapping[str, Any], usage: Mapping[str, int] | None = None) -> str:
+    def call(self, name: str, arguments: Mapping[str, Any]) -> str:
         """Announce a tool call; returns the id that :meth:`outcome` refers to."""
         self._calls += 1
         call_id = f"call_{self._calls}"
-        self._assistant({"type": "tool_use", "id": call_id, "name": name, "input": dict(arguments)}, usage)
+        self._assistant({"type": "tool_use", "id": call_id, "name": name, "input": dict(arguments)})
         return call_id
 
     def outcome(self, call_id: str, content: str, *, is_error: bool = False) -> None:
@@ -71,8 +84,13 @@ class Talk:
             }
         )
 
-    def _assistant(self, block: Mapping[str, Any], usage: Mapping[str, int] | None) -> None:
-        message: dict[str, Any] = {"role": "assistant", "model": self._model, "content": [block]}
-        if usage is not None:
-            message["usage"] = dict(usage)
+    def _assistant(self, block: Mapping[str, Any]) -> None:
+        message: dict[str, Any] = {
+            "id": f"msg_{self._start}_{self._generations}",
+            "role": "assistant",
+            "model": self._model,
+            "content": [block],
+        }
+        if self._usage is not None:
+            message["usage"] = self._usage
         self._write({"type": "assistant", "message": message})

@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from hollow.confine import Refusal
-from hollow.toolbox import history, reading, searching
+from hollow.toolbox import editing, history, reading, searching, shell
 from hollow.toolbox.manifest import Tool, bind, describe, schema
 from hollow.toolbox.workspace import workspace
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
+
+    from hollow.mind import Assignment
+    from hollow.sandbox import Cell
+    from hollow.stream import Talk
 
 COMMON: Final = (searching.grep, reading.ls, reading.read_file, history.git_log)
 """Tools of every run type (design, section 8)."""
 
-FOR_REVIEW: Final = (history.git_diff,)
-"""Tools that a review has beside them."""
+_DIFF: Final = (history.git_diff,)
+_EDITING: Final = (editing.edit_file, editing.write_file)
+_RUNNING: Final = (shell.shell,)
+
+MORE: Final = {"review": _DIFF, "fix": (*_DIFF, *_EDITING)}
+"""Tools that a run type has beside them; the run type alone decides whether anything can be edited."""
+
+CHANGING: Final = frozenset(describe(function).name for function in (*_EDITING, *_RUNNING))
+"""Tools after which another call may give something else than before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,20 +38,37 @@ class Outcome:
 
     content: str
     is_error: bool = False
+    changed: bool = False
+    """Whether the repository may have changed by it."""
 
 
-def tools_of(run_type: str) -> tuple[Tool, ...]:
-    """Return the tools that a run of *run_type* has, in the order they are shown."""
-    functions = (*COMMON, *FOR_REVIEW) if run_type == "review" else COMMON
-    return tuple(describe(function) for function in functions)
+def tools_of(run_type: str, *, commands: bool = False) -> tuple[Tool, ...]:
+    """Return the tools that a run of *run_type* has, in the order they are shown; Shell only where *commands* can run.
+
+    A run that may not edit has no Shell either.
+    """
+    running = _RUNNING if commands and run_type == "fix" else ()
+    return tuple(describe(function) for function in (*COMMON, *MORE.get(run_type, ()), *running))
+
+
+def toolbox_of(assignment: Assignment, talk: Talk) -> Toolbox:
+    """Return the tools of *assignment*; while a command takes long, *talk* is told now and then."""
+
+    def beat(passed: float) -> None:
+        """Say that a command is still running: it must not look like a dead agent to the watchdog."""
+        talk.fact("shell.waiting", seconds=round(passed))
+
+    return Toolbox(assignment.repo, assignment.run_type, assignment.cell, beat)
 
 
 class Toolbox:
-    """The tools of one run, bound to the repository at *repo*."""
+    """The tools of one run, bound to the repository at *repo*; commands are run in *cell*, where there is one."""
 
-    def __init__(self, repo: Path, run_type: str) -> None:
-        self._place = workspace(repo)
-        self._tools = {tool.name: tool for tool in tools_of(run_type)}
+    def __init__(
+        self, repo: Path, run_type: str, cell: Cell | None = None, beat: Callable[[float], None] | None = None
+    ) -> None:
+        self._place = workspace(repo, cell, beat)
+        self._tools = {tool.name: tool for tool in tools_of(run_type, commands=cell is not None)}
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -66,14 +95,21 @@ class Toolbox:
         proper = self.proper_name(name)
         if proper is None:
             return Outcome(f"There is no tool {name!r}. The tools are {', '.join(self._tools)}.", is_error=True)
-        tool = self._tools[proper]
+        done = self._do(self._tools[proper], arguments)
+        # A command that failed may have changed something all the same; an edit that failed has not.
+        return replace(done, changed=proper in CHANGING and (not done.is_error or proper not in _ALL_OR_NOTHING))
+
+    def _do(self, tool: Tool, arguments: object) -> Outcome:
         try:
             bound, note = bind(tool, arguments)
             content = tool.function(self._place, **bound)
         except Refusal as why:
             return Outcome(str(why), is_error=True)
         except OSError as why:
-            return Outcome(f"{proper} failed: {why.strerror or why}.", is_error=True)
+            return Outcome(f"{tool.name} failed: {why.strerror or why}.", is_error=True)
         except Exception as why:  # noqa: BLE001 - an agent whose tool has a fault must be told, not killed
-            return Outcome(f"{proper} failed: {type(why).__name__}.", is_error=True)
+            return Outcome(f"{tool.name} failed: {type(why).__name__}.", is_error=True)
         return Outcome(f"{content}\n{note}" if note else content)
+
+
+_ALL_OR_NOTHING: Final = frozenset(describe(function).name for function in _EDITING)

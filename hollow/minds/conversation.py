@@ -126,14 +126,14 @@ class _Draft:
 def fit(messages: Sequence[Message], budget: int, meter: Meter, extra: int = 0) -> list[Message]:
     """Return *messages* shortened, visibly and oldest first, so that they need at most *budget* tokens.
 
-    First old thinking goes, then the oldest tool results, then what the agent said long ago, then the end of the newest
-    results. Pinned messages are never touched (W24); raises :class:`TooLong` if that is not enough.
+    First old thinking goes, then the oldest tool results, then what the agent said and wrote long ago, then the end of
+    the newest results. Pinned messages are never touched (W24); raises :class:`TooLong` if that is not enough.
     """
     draft = _Draft(messages, budget, meter, extra)
     # What came after the agent's last words is what it has not seen yet: it is shortened last.
     last = max((i for i, m in enumerate(messages) if m.role == "assistant"), default=len(messages))
     old, new = range(last), range(last + 1, len(messages))
-    for how in (_without_thinking, _without_result, _without_words):
+    for how in (_without_thinking, _without_result, _without_words, _without_arguments):
         draft.shorten(old, how)
     draft.shorten(new, lambda message: _cut(message, draft.over))
     # Cut results may still not fit if there are many; a note is better than no answer at all.
@@ -158,6 +158,18 @@ def _without_words(message: Message) -> Message:
     if message.role != "assistant" or len(message.content) <= _KEPT_OF_SAID:
         return message
     return replace(message, content=f"{message.content[:_KEPT_OF_SAID]} [shortened]")
+
+
+def _without_arguments(message: Message) -> Message:
+    # A file that was written long ago stands in the repository; its text need not stand here as well.
+    return replace(message, calls=tuple(replace(call, arguments=_clipped(call.arguments)) for call in message.calls))
+
+
+def _clipped(arguments: Any) -> Any:
+    if not isinstance(arguments, dict):
+        return arguments
+    long = {key: value for key, value in arguments.items() if isinstance(value, str) and len(value) > _KEPT_OF_SAID}
+    return {**arguments, **{key: f"{value[:_KEPT_OF_SAID]} [shortened]" for key, value in long.items()}}
 
 
 def _cut(message: Message, excess: int) -> Message:

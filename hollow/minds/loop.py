@@ -116,7 +116,7 @@ class ToolLoop:
         system = prompts.system_prompt(self._assignment, forms)
         return [
             Message(role="system", content=system, pinned=True),
-            Message(role="user", content=self._assignment.task, pinned=True),
+            Message(role="user", content=prompts.opening(self._assignment), pinned=True),
         ]
 
     def _converse(self) -> tuple[str, str]:
@@ -150,13 +150,19 @@ class ToolLoop:
         reply = self._generate(with_tools=False)
         calls, text, _ = self._meant(reply)
         if text and not calls:
-            return self._report(reply, text), "success"
+            return self._report(reply, text), self._ending()
         return f"The model gave no report within {self._tally.turns} turns.", "error_max_turns"
+
+    def _ending(self) -> str:
+        """What a report stands for that had to be asked for."""
+        # What was read so far is an answer; a change that was cut short is not done, and may go on with more turns.
+        spent = self._tally.turns >= self._assignment.max_turns
+        return "error_max_turns" if spent and self._assignment.run_type == "fix" else "success"
 
     def _report(self, reply: Reply, text: str) -> str:
         if reply.cut:
             text += "\n\n[The model reached its output limit here; the report is incomplete.]"
-        self._talk.say(text, _usage(reply))
+        self._talk.say(text)
         return text
 
     def _mishap(self, request: str) -> None:
@@ -177,6 +183,7 @@ class ToolLoop:
             return self._in_text(with_tools=with_tools)
         self._tally.input_tokens += reply.prompt_tokens
         self._tally.output_tokens += reply.output_tokens
+        self._talk.generation({"input_tokens": reply.prompt_tokens, "output_tokens": reply.output_tokens})
         self._weigh(reply, extra)
         if reply.prompt_tokens < CROWDED * self._model.num_ctx or again:
             return reply
@@ -214,7 +221,6 @@ class ToolLoop:
     def _act(self, reply: Reply, calls: tuple[Call, ...], text: str) -> None:
         # Mishaps count in a row: a model that calls a tool has found its way again.
         self._tally.mishaps = 0
-        usage: dict[str, int] | None = _usage(reply)
         # A call that stood in the text must stay in the text, or the model loses its own words.
         own = reply.calls[:MAX_CALLS]
         said = Message(
@@ -225,22 +231,23 @@ class ToolLoop:
         )
         self._messages.append(said)
         if text:
-            self._talk.say(text, usage)
-            usage = None
+            self._talk.say(text)
         for call in calls:
-            self._do(call, usage)
-            usage = None
+            self._do(call)
 
-    def _do(self, call: Call, usage: dict[str, int] | None) -> None:
+    def _do(self, call: Call) -> None:
         name = self._toolbox.proper_name(call.name) or call.name
         shown = call.arguments if isinstance(call.arguments, dict) else {"arguments": call.arguments}
-        call_id = self._talk.call(name, shown, usage)
+        call_id = self._talk.call(name, shown)
         # Sorted, so that the same arguments in another order are the same call.
         key = f"{name} {json.dumps(call.arguments, sort_keys=True)}"
         repeated = key in self._tally.seen
         self._tally.repeats = self._tally.repeats + 1 if repeated else 0
         self._tally.seen.add(key)
         outcome = _ALREADY if repeated else self._toolbox.call(name, call.arguments)
+        if outcome.changed:
+            # Tests are run again after an edit, files read again: only this very call is still a repetition.
+            self._tally.seen = {key}
         self._talk.outcome(call_id, outcome.content, is_error=outcome.is_error)
         result = Message(role="tool", content=outcome.content, tool=name, key=key, native=self._native)
         self._messages.append(result)
@@ -249,7 +256,3 @@ class ToolLoop:
 _ALREADY: Final = Outcome(
     "You already made exactly this call; its result stands above. Make another call or write the report.", is_error=True
 )
-
-
-def _usage(reply: Reply) -> dict[str, int]:
-    return {"input_tokens": reply.prompt_tokens, "output_tokens": reply.output_tokens}

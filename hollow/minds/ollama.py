@@ -14,7 +14,7 @@ from hollow.mind import Answer
 from hollow.minds.bounded import Overdue, within
 from hollow.minds.loop import Failure, Garbled, NoToolSupport, Reply, ToolLoop
 from hollow.parsing import Call, plain
-from hollow.tools import Toolbox
+from hollow.tools import toolbox_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -72,6 +72,7 @@ class Ollama:
     """The mind that *settings* describe."""
 
     name = "ollama"
+    acts = True
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -85,7 +86,7 @@ class Ollama:
             host = _without_credentials(_address(self._settings.host))
             return Answer(text=f"OLLAMA_HOST is no address: {host}.", subtype="error_during_execution", turns=0)
         with contextlib.closing(server):
-            return ToolLoop(server, Toolbox(assignment.repo, assignment.run_type), assignment, talk).run()
+            return ToolLoop(server, toolbox_of(assignment, talk), assignment, talk).run()
 
 
 class _Server:

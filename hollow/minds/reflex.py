@@ -35,6 +35,7 @@ class Reflex:
 
     name: str = "reflex"
     model: str | None = None
+    acts: bool = False
 
     def answer(self, assignment: Assignment, talk: Talk) -> Answer:
         """Return the report on *assignment*; every step is said on *talk*, and a failure is an answer too."""

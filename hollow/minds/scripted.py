@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from hollow.mind import Answer, Usage
 from hollow.parsing import prose
-from hollow.tools import Toolbox
+from hollow.tools import toolbox_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from hollow.mind import Assignment
     from hollow.stream import Talk
+    from hollow.tools import Toolbox
 
 
 class _BadScript(Exception):  # noqa: N818 - it becomes an answer
@@ -27,10 +28,11 @@ class Scripted:
 
     A turn is an object with one of these keys: ``say`` (text), ``call`` (``{"name": …, "arguments": {…}}``, really
     done), ``fact`` (``{"kind": …, …}``), ``wait`` (seconds), or, last, ``answer`` (text) with an optional ``subtype``
-    and ``usage``.
+    and ``usage``. Beside ``say`` or ``call``, ``usage`` begins a new message that took so many tokens.
     """
 
     name = "scripted"
+    acts = True
     model: str | None = None
 
     def __init__(self, script: Path, sleep: Callable[[float], None] = time.sleep) -> None:
@@ -40,7 +42,7 @@ class Scripted:
     def answer(self, assignment: Assignment, talk: Talk) -> Answer:
         """Play the script on *talk* and return its answer; a script that cannot be played is an error answer."""
         try:
-            return self._play(_read(self._script), Toolbox(assignment.repo, assignment.run_type), talk)
+            return self._play(_read(self._script), toolbox_of(assignment, talk), talk)
         except _BadScript as why:
             return Answer(text=f"The script {self._script} cannot be played: {why}.", subtype="error_during_execution")
 
@@ -57,13 +59,16 @@ class Scripted:
         raise _BadScript("it has no answer")
 
     def _turn(self, turn: dict[str, Any], toolbox: Toolbox, talk: Talk) -> None:
+        if "usage" in turn:
+            talk.generation(turn["usage"])
         match turn:
             case {"say": str(text)}:
                 talk.say(text)
             case {"call": {"name": str(name)}}:
                 arguments = turn["call"].get("arguments") or {}
+                call = talk.call(name, arguments)
                 outcome = toolbox.call(name, arguments)
-                talk.outcome(talk.call(name, arguments), outcome.content, is_error=outcome.is_error)
+                talk.outcome(call, outcome.content, is_error=outcome.is_error)
             case {"fact": {"kind": str(kind)}}:
                 talk.fact(kind, **{key: value for key, value in turn["fact"].items() if key != "kind"})
             case {"wait": int() | float() as seconds}:

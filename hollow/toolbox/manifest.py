@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import math
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -29,11 +30,28 @@ _ALIASES: Final = {
     "rev": "revision",
     "start": "offset",
     "count": "limit",
+    "old": "old_text",
+    "old_string": "old_text",
+    "old_str": "old_text",
+    "find": "old_text",
+    "new": "new_text",
+    "new_string": "new_text",
+    "new_str": "new_text",
+    "replace": "new_text",
+    "replacement": "new_text",
+    "all": "replace_all",
+    "text": "content",
+    "contents": "content",
+    "file_text": "content",
+    "cmd": "command",
+    "script": "command",
+    "seconds": "timeout",
+    "timeout_seconds": "timeout",
 }
 """What models trained on other tools call our parameters."""
 
-_JSON_TYPES: Final = {str: "string", int: "integer", bool: "boolean"}
-_WORDS: Final = {str: "text", int: "a whole number", bool: "true or false"}
+_JSON_TYPES: Final = {str: "string", int: "integer", float: "number", bool: "boolean"}
+_WORDS: Final = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}
 # Small models write truth in many ways, an empty string for "leave it out" among them.
 _BOOLEANS: Final = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False, "": False}
 _PARAMETER_LINE: Final = re.compile(r"\s*(\w+): (.+)")
@@ -45,7 +63,7 @@ class Parameter:
 
     name: str
     kind: type
-    """str, int or bool."""
+    """str, int, float or bool."""
     description: str
     required: bool
     default: Any
@@ -93,7 +111,7 @@ def describe(function: Callable[..., str]) -> Tool:
 
 def _kind(annotation: str) -> type:
     # The annotations are text (PEP 563); `str | None` is text that may be left out.
-    return {"str": str, "int": int, "bool": bool}[annotation.removesuffix(" | None")]
+    return {"str": str, "int": int, "float": float, "bool": bool}[annotation.removesuffix(" | None")]
 
 
 def schema(tool: Tool) -> dict[str, Any]:
@@ -159,28 +177,38 @@ def _value(tool: Tool, parameter: Parameter, value: object) -> object:
     # A list of one is a habit of models whose own tools take lists.
     if isinstance(value, list) and len(value) == 1:
         value = value[0]
-    read = {str: _text, int: _number, bool: _truth}[parameter.kind]
+    read = {str: _text, int: _number, float: _fraction, bool: _truth}[parameter.kind]
     try:
-        return None if value is None else read(value)
+        # What must be there is taken by its word: "null" may well be the content of a file.
+        return None if value is None or (_left_out(value) and not parameter.required) else read(value)
     except (ValueError, TypeError, KeyError, OverflowError):
         raise Refusal(
             f"{parameter.name} of {tool.name} must be {_WORDS[parameter.kind]}. The form is {tool.form}."
         ) from None
 
 
-def _text(value: object) -> str | None:
+def _left_out(value: object) -> bool:
+    return isinstance(value, str) and value.strip().casefold() in {"null", "none"}
+
+
+def _text(value: object) -> str:
     if isinstance(value, (str, int, float)) and not isinstance(value, bool):
         # A lone surrogate from a model's "\ud800" could neither be a file name nor be sent back.
-        plain = str(value).encode("utf-8", "replace").decode("utf-8")
-        return None if plain.casefold() in {"null", "none"} else plain
+        return str(value).encode("utf-8", "replace").decode("utf-8")
     raise TypeError
 
 
 def _number(value: object) -> int | None:
+    read = _fraction(value)
+    return None if read is None else int(read)
+
+
+def _fraction(value: object) -> float | None:
     if isinstance(value, str):
-        return None if value.strip().casefold() in {"", "null", "none"} else int(float(value))
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
-        return int(value)
+        # An empty string is another way of leaving a number out.
+        value = float(value) if value.strip() else None
+    if value is None or (isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)):
+        return value
     raise TypeError
 
 

@@ -9,7 +9,10 @@ from hollow.confine import Confinement
 from hollow.toolbox import git
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
+
+    from hollow.sandbox import Cell
 
 MAX_CHARS: Final = 24_000
 """Characters of one tool result, about 7,000 tokens: four results fit a context of 32,768 tokens."""
@@ -21,6 +24,10 @@ class Workspace:
 
     border: Confinement
     """Judges and opens paths."""
+    cell: Cell | None = None
+    """How commands are run, or None where there is no safe way to."""
+    beat: Callable[[float], None] = lambda _passed: None
+    """Told now and then how many seconds a command has taken so far."""
 
     @property
     def root(self) -> Path:
@@ -28,9 +35,10 @@ class Workspace:
         return self.border.root
 
 
-def workspace(root: Path) -> Workspace:
-    """Return the workspace of the repository at *root*."""
-    return Workspace(Confinement(root, lambda path: git.tracks(root, path)))
+def workspace(root: Path, cell: Cell | None = None, beat: Callable[[float], None] | None = None) -> Workspace:
+    """Return the workspace of the repository at *root*, where commands are run in *cell* and *beat* is told of them."""
+    border = Confinement(root, lambda path: git.tracks(root, path))
+    return Workspace(border, cell, beat) if beat else Workspace(border, cell)
 
 
 def text(data: bytes) -> str:

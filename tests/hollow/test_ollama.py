@@ -403,7 +403,7 @@ def test_every_agent_has_a_prompt_for_every_run_type(run_type, agent):
     asked = Assignment(task="t", run_type=run_type, agent=agent, repo=Path(), index=Path(), system_prompt=words)
     prompt = prompts.system_prompt(asked)
     assert prompt.startswith(f"You are {agent}, ")
-    assert prompts.RULES in prompt
+    assert (prompts.EDITING_RULES if run_type == "fix" else prompts.RULES) in prompt
     assert prompts.FORMATS[run_type] in prompt
     assert prompt.endswith(words)
 

@@ -25,7 +25,8 @@ def told(*steps) -> list[dict]:
 def test_a_cycle_has_the_shapes_of_the_claude_dialect():
     events = told(
         lambda t: t.init(cwd="/r", tools=["Ls"]),
-        lambda t: t.outcome(t.call("Ls", {"path": "."}, {"input_tokens": 3}), "a\nb", is_error=False),
+        lambda t: t.generation({"input_tokens": 3, "output_tokens": 1}),
+        lambda t: t.outcome(t.call("Ls", {"path": "."}), "a\nb", is_error=False),
         lambda t: t.result(Answer(text="ok", turns=2, usage=Usage(input_tokens=5, output_tokens=7)), 12),
     )
     assert [(e["type"], e.get("subtype")) for e in events] == [
@@ -35,6 +36,7 @@ def test_a_cycle_has_the_shapes_of_the_claude_dialect():
     call = events[1]["message"]["content"][0]
     result = events[2]["message"]["content"][0]
     assert (call["type"], call["id"]) == ("tool_use", result["tool_use_id"])
+    assert events[1]["message"]["usage"] == {"input_tokens": 3, "output_tokens": 1}
     assert events[3]["usage"] == {"input_tokens": 5, "output_tokens": 7}
     assert (events[3]["is_error"], events[3]["num_turns"], events[3]["duration_ms"]) == (False, 2, 12)
 
@@ -61,3 +63,20 @@ def test_any_text_stays_one_line_and_valid_json(text, key):
 def test_a_lone_surrogate_does_not_break_the_stream():
     (event,) = told(lambda t: t.say("a\udc80b"))
     assert event["message"]["content"][0]["text"] == "a\udc80b"
+
+
+def test_every_event_of_a_message_has_its_id_and_usage_and_no_two_messages_share_one():
+    """A live budget adds up usage by message id; a resumed session must not repeat an id."""
+    steps = [
+        lambda t: t.say("before any model"),
+        lambda t: t.generation({"input_tokens": 3, "output_tokens": 1}),
+        lambda t: t.say("one"),
+        lambda t: t.call("Ls", {}),
+        lambda t: t.generation({"input_tokens": 9, "output_tokens": 2}),
+        lambda t: t.say("two"),
+    ]
+    first, again = ([event["message"] for event in told(*steps)] for _ in range(2))
+    assert [message.get("usage", {}).get("input_tokens") for message in first] == [None, 3, 3, 9]
+    ids = [message["id"] for message in first]
+    assert (ids[1] == ids[2], len(set(ids))) == (True, 3)
+    assert not set(ids) & {message["id"] for message in again}
