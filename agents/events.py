@@ -8,8 +8,12 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
+from agents.tally import Tally
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
+
+    from agents.tally import Spend
 
 # A line above this is kept on disk and counted, never parsed: memory stays bounded (real result lines reach 12 MB).
 PARSE_LIMIT: Final = 16 * 1024 * 1024
@@ -32,6 +36,8 @@ class Said:
     """The agent said something for people."""
 
     text: str
+    spend: Spend | None = None
+    """What the message has used, where it tells."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +47,11 @@ class ToolCall:
     name: str
     argument: str
     """The most telling argument, for a status line."""
+    digest: str = ""
+    """Digest of name and arguments (:func:`agents.loops.digest`); empty where nobody made one."""
+    id: str | None = None
+    """What its answer will refer to."""
+    spend: Spend | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +59,10 @@ class ToolResult:
     """A tool answered."""
 
     is_error: bool = False
+    digest: str = ""
+    """Digest of the answer; empty where nobody made one."""
+    id: str | None = None
+    """Id of the call that is answered."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,8 +73,12 @@ class Result:
     subtype: str = "success"
     is_error: bool = False
     turns: int | None = None
+    """Turns of the model; a success of none is a command that the agent did not know."""
     usage: Mapping[str, Any] = field(default_factory=dict)
+    """Numbers by name: those of :data:`agents.budget.TOKENS` and ``cost_usd``."""
     session_id: str | None = None
+    duration: float | None = None
+    """Seconds, as the agent counts them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +94,7 @@ class Output:
     """A line that is no event of the dialect, or one that needs no interpretation."""
 
     text: str
+    spend: Spend | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +105,15 @@ class Garbage:
     why: str
 
 
-Event = Init | Said | ToolCall | ToolResult | Result | Fact | Output | Garbage
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """Lines that came faster than any agent thinks: recorded and counted, but not read."""
+
+    size: int
+    """Bytes of the piece that holds them."""
+
+
+Event = Init | Said | ToolCall | ToolResult | Result | Fact | Output | Garbage | Unread
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,6 +126,8 @@ class Dialect:
     """A line without any of these needs no decoding to know how the run stands; it is counted."""
     opening: tuple[bytes, ...] = ()
     """Markers of what stands at the beginning: looked for in the first mebibyte only, because looking costs."""
+    counted: tuple[bytes, ...] = ()
+    """Markers of what usage and loops are told from: looked for as long as the agent is not a flood."""
     plain: bool = False
     """Whether a line that is no event is the program's answer in text, and its exit code the result."""
 
@@ -141,6 +171,10 @@ class Progress:
     """Name of the tool whose answer is awaited: such a silence is not the agent's."""
     said: str = ""
     """Last thing worth showing on a status line."""
+    tally: Tally = field(default_factory=Tally)
+    """What its messages say they have used; :func:`agents.budget.usage` puts it together with the result's word."""
+    unread: int = 0
+    """Bytes of pieces that were not read line by line: what was used may be more."""
     facts: tuple[Fact, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -156,7 +190,9 @@ _HEAVIEST_FACT: Final = 16_000
 def reduce(seen: Progress, event: Event) -> Progress:
     """What is known after *event*: the first session id wins (T133), the last result wins."""
     handler = _REDUCERS.get(type(event))
-    return handler(seen, event) if handler else seen
+    seen = handler(seen, event) if handler else seen
+    spend: Spend | None = getattr(event, "spend", None)
+    return dataclasses.replace(seen, tally=seen.tally.plus(spend)) if spend else seen
 
 
 def _init(seen: Progress, event: Init) -> Progress:
@@ -208,6 +244,10 @@ def _short(usage: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
             yield str(name), count
 
 
+def _unread(seen: Progress, event: Unread) -> Progress:
+    return dataclasses.replace(seen, unread=seen.unread + event.size)
+
+
 def _fact(seen: Progress, event: Fact) -> Progress:
     # Their size is bounded as well as their number: two hundred lines of the parse limit would be gigabytes.
     if len(seen.facts) >= _MAX_FACTS or len(event.kind) > _NAME or _weight(event.facts) > _HEAVIEST_FACT:
@@ -237,5 +277,6 @@ _REDUCERS: Final[Mapping[type, Callable[[Progress, Any], Progress]]] = MappingPr
         ToolResult: _answered,
         Result: _result,
         Fact: _fact,
+        Unread: _unread,
     }
 )

@@ -1,4 +1,9 @@
-"""Reads the recorded stream behind the recorder: counts every line, decodes those that say how the run stands."""
+"""Reads the recorded stream behind the recorder: counts every line, decodes those that say how the run stands.
+
+What decides (a result, an init) is found in any flood. What is counted (usage, repetitions) is told in so many lines
+that reading them all would let a flood keep the supervisor busy: of these as much is read as an agent that thinks can
+say, and of what is passed over it is said that it was.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +11,10 @@ import os
 from typing import TYPE_CHECKING, Final
 
 from agents import files
-from agents.events import PARSE_LIMIT, decode
+from agents.events import PARSE_LIMIT, Unread, decode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from agents.events import Dialect, Event
@@ -17,6 +22,14 @@ if TYPE_CHECKING:
 _CHUNK: Final = 256 * 1024
 _LONG: Final = 64 * 1024
 _OPENING: Final = 1024 * 1024
+EFFORT: Final = 256 * 1024
+"""Bytes of counted lines that are read out of bursts between two calls of :meth:`Follower.rest`, about a second: some
+ten milliseconds of work. An agent that thinks says less; what comes line by line is read anyway."""
+_FINAL_EFFORT: Final = 128 * EFFORT
+"""The same at the end, when nobody waits; and where the whole of a dead run's stream is read again."""
+_LINE: Final = 256
+"""Bytes that reading one more line counts for, however short it is."""
+_LONGEST_COUNTED: Final = 256 * 1024
 # What the answer of a program that prints plain text may be at most: the end of its output.
 TAIL: Final = 64 * 1024
 
@@ -34,8 +47,13 @@ class Follower:
         self._markers: tuple[bytes, ...] = ()
         self._start = self._line = start
         self._read = start
+        self._effort = EFFORT
         self.lines = 0
         """Lines seen, the last one included even if it never ended."""
+
+    def rest(self) -> None:
+        """A second has passed: as much as :data:`EFFORT` may be read of what is only counted."""
+        self._effort = max(self._effort, EFFORT)
 
     def advance(self) -> Iterator[Event]:
         """The events of what was recorded since the last call that matter: marked lines and the last one of a chunk."""
@@ -55,8 +73,7 @@ class Follower:
         head = data[:first] if self._line == base else self._reread(base + first)
         yield from self._event(head, only_marked=first < len(data))
         last = data.rfind(b"\n", 0, len(data) - 1) + 1
-        for start, end in self._marked(data, first, last):
-            yield decode(data[start:end], self._dialect)
+        yield from self._inner(data, first, last)
         if last >= first:
             yield from self._event(data[last:], only_marked=False)
 
@@ -69,22 +86,50 @@ class Follower:
     def _event(self, line: bytes, *, only_marked: bool) -> Iterator[Event]:
         # What is shown of a long line is not worth reading all of it.
         needed = only_marked or len(line) > _LONG
-        if line.strip() and (not needed or any(marker in line for marker in self._markers)):
+        if not line.strip():
+            return
+        if not needed or _holds(line, self._markers):
             yield decode(line.rstrip(b"\n"), self._dialect)
+        elif _holds(line[:_LONG], self._dialect.counted):
+            yield decode(line.rstrip(b"\n"), self._dialect) if self._affords(len(line)) else Unread(len(line))
 
-    def _marked(self, data: bytes, start: int, end: int) -> Iterator[tuple[int, int]]:
-        """Places of the whole lines of data[start:end] that hold a marker, in order."""
+    def _affords(self, length: int) -> bool:
+        """Whether a counted line of *length* bytes may be read; it is paid for."""
+        if length > _LONGEST_COUNTED or self._effort <= 0:
+            return False
+        self._effort -= length + _LINE
+        return True
+
+    def _inner(self, data: bytes, start: int, end: int) -> Iterator[Event]:
+        """Events of the whole lines of data[start:end] that hold a marker, in order."""
+        found = self._marked(data, start, end, self._markers)
+        counted = self._marked(data, start, end, self._dialect.counted) - found if self._effort > 0 else set()
+        passed = 0 if self._effort > 0 or not self._dialect.counted else end - start
+        for begin, stop in sorted(found | counted):
+            if (begin, stop) in counted and not self._affords(stop - begin):
+                passed += stop - begin
+                continue
+            if passed:
+                yield Unread(passed)
+                passed = 0
+            yield decode(data[begin:stop], self._dialect)
+        if passed:
+            yield Unread(passed)
+
+    def _marked(self, data: bytes, start: int, end: int, markers: Iterable[bytes]) -> set[tuple[int, int]]:
+        """Places of the whole lines of data[start:end] that hold one of *markers*."""
         found = set()
-        for marker in self._markers:
+        for marker in markers:
             at = data.find(marker, start, end)
             while at >= 0:
                 stop = data.find(b"\n", at)
                 found.add((data.rfind(b"\n", 0, at) + 1, stop))
                 at = data.find(marker, stop, end)
-        return iter(sorted(found))
+        return found
 
     def finish(self) -> Iterator[Event]:
         """The events left at the end of the stream; a last line needs no end to count, a torn one is garbage."""
+        self._effort = _FINAL_EFFORT
         yield from self.advance()
         rest = os.pread(self._file, PARSE_LIMIT + 1, self._line)
         if rest:
@@ -101,6 +146,15 @@ class Follower:
         # From the first whole line on, if there is one at all.
         return f"… ({start} bytes before this: raw/stream.jsonl)\n{text.partition(chr(10))[2] or text}"
 
+    def free(self) -> int:
+        """Bytes of free disk space where the stream is recorded; what is kept for the administrator does not count."""
+        disk = os.fstatvfs(self._file)
+        return disk.f_bavail * disk.f_frsize
+
     def close(self) -> None:
         """Close the file."""
         os.close(self._file)
+
+
+def _holds(line: bytes, markers: Iterable[bytes]) -> bool:
+    return any(marker in line for marker in markers)

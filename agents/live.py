@@ -8,7 +8,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
-from agents import plan, views
+from agents import budget, plan, views
 from agents.events import Init
 from agents.model import Actor, Failure, FailureKind, Status, step
 from agents.times import iso
@@ -91,8 +91,9 @@ class LiveRun:
         lasted = views.span(self._context.clock.mono() - self._started)
         doing = plan.title(progress.said) if progress.said else "at work"
         meta = self._meta
-        text = f"{meta.run_type} {meta.short_id} · {lasted} · {lines} events · {doing}"
-        self._line.show(text, self._context.clock.mono())
+        spent = views.spent(budget.usage(progress))
+        told = [f"{meta.run_type} {meta.short_id}", lasted, f"{lines} events", *([spent] if spent else []), doing]
+        self._line.show(" · ".join(told), self._context.clock.mono())
 
     def stalled(self, *, silent: bool) -> None:
         """Mark the run STALLED, or ACTIVE again: only with ``on_stall: mark`` (T141)."""

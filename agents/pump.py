@@ -14,10 +14,11 @@ from agents.events import Progress, Result, reduce
 from agents.model import FailureKind
 from agents.procs import busy_ticks
 from agents.recorder import CHUNK
+from agents.referee import Referee, unchanging
 from agents.timers import Due, Limits, Timers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from agents.events import Event
     from agents.follower import Follower
@@ -73,7 +74,9 @@ class Pump:
     """Drives one agent from its release to the end of its whole tree.
 
     *child* is held at its gate; *stream* and *stderr* record what it says; *follower* reads the stream behind the
-    recorder; *limits* and *clock* say how long anything may take; *listener* is told about it.
+    recorder; *limits* and *clock* say how long anything may take; *listener* is told about it. *stamp* returns what the
+    agent's tree is now, as a value to compare (:class:`agents.referee.Referee`): without it the tree counts as one that
+    cannot change. *free* returns the bytes of disk space that are left, by default those where the box is.
     """
 
     def __init__(
@@ -85,6 +88,9 @@ class Pump:
         limits: Limits,
         clock: Clock,
         listener: Listener,
+        *,
+        stamp: Callable[[], object] = unchanging,
+        free: Callable[[], int] | None = None,
     ) -> None:
         self._child = child
         self._stream = stream
@@ -93,6 +99,7 @@ class Pump:
         self._limits = limits
         self._clock = clock
         self._listener = listener
+        self._referee = Referee(limits, stamp, free or follower.free)
         self._timers = Timers(clock.mono(), clock.mono())
         self._ending = Ending()
         self._ordered: float | None = None
@@ -123,8 +130,10 @@ class Pump:
             self._hear(ready)
             self._obey(interrupts)
             with self._evidence():
-                self._keep_time()
+                # The time of before the look: who was stopped himself, here or anywhere, must not call that silence.
+                now = self._clock.mono()
                 self._record(poll)
+                self._keep_time(now)
                 self._beat()
         self._finish()
         return self._ending
@@ -159,6 +168,7 @@ class Pump:
         if taken:
             self._follow(self._follower.advance())
             self._signed()
+            self._judge()
         if self._full():
             self._order(FailureKind.OUTPUT_LIMIT, self._too_much(), polite=False)
         if 0 < taken < CHUNK // 4 and self._ordered is None:
@@ -184,8 +194,16 @@ class Pump:
             self._ending.progress = reduce(self._ending.progress, event)
             if isinstance(event, Result):
                 self._timers = self._timers.result(self._clock.mono())
+            if self._ordered is None:
+                self._referee.heard(event, self._clock.mono())
             with self._evidence():
                 self._listener.event(event, self._ending.progress)
+
+    def _judge(self) -> None:
+        """End what oversteps its limits; judged by all that was said together, so that a result that came counts."""
+        verdict = self._referee.verdict(self._ending.progress) if self._ordered is None else None
+        if verdict:
+            self._order(*verdict, polite=True)
 
     def _signed(self) -> None:
         self._signs, self._ticks = True, None
@@ -221,8 +239,8 @@ class Pump:
         self._ending.stopped = self._ending.stopped or self._ordered is None
         self._order(None, "", polite=interrupts.count == 1)
 
-    def _keep_time(self) -> None:
-        now = self._clock.mono()
+    def _keep_time(self, now: float) -> None:
+        """Look which limit was over at *now*, when everything that was said until then has been heard."""
         if self._ordered is not None:
             self._gone = self._gone or now - self._ordered > self._limits.grace + _REAP_PATIENCE
             return
@@ -265,11 +283,17 @@ class Pump:
         if now - self._beaten < _LOOK:
             return
         self._beaten = now
+        self._follower.rest()
         self._child.wake()
         if self._ticks is None and not self._signs and self._ending.progress.in_flight:
             self._ticks = busy_ticks(self._child.pid, self._child.start)
         self._listener.beat(self._ending.progress, self._follower.lines, signs=self._signs)
         self._signs = False
+        # After the heartbeat: a disk that is full already is told by the error that it gives.
+        shortage = self._referee.shortage() if self._ordered is None else None
+        if shortage:
+            # At once: the grace would let it fill what its own end needs.
+            self._order(FailureKind.QUOTA, shortage, polite=False)
 
     def _finish(self) -> None:
         """The tree is gone: what it left in the pipes is all there will ever be."""
@@ -287,6 +311,8 @@ class Pump:
         with self._evidence():
             # What an agent said in its last second is a sign of life too (T134).
             self._listener.beat(self._ending.progress, self._follower.lines, signs=self._signs)
+        remark = self._referee.remark(self._ending.progress)
+        self._ending.notes += [remark] if remark else []
         if self._stderr.dropped:
             self._ending.notes.append(f"{self._stderr.dropped} bytes of stderr were not kept")
 

@@ -1,4 +1,4 @@
-"""Which of a run's time limits is over, and how long until the next: silence, lingering after the result, timeout."""
+"""The limits of a run, which of those in time is over, and how long until the next: silence, lingering, timeout."""
 
 from __future__ import annotations
 
@@ -32,6 +32,16 @@ class Limits:
     """What the stream may grow to."""
     on_stall: str = "reap"
     """reap, or mark: leave the silent process alone and only say so."""
+    max_turns: int | None = None
+    """Turns of the model; the next one ends the run."""
+    max_usd: float | None = None
+    """Dollars, as the engine counts them."""
+    max_tokens: int | None = None
+    """Tokens, read and written, cached ones included."""
+    min_free: int = 64 * 1024**2
+    """Free disk space below which the run is ended: its end has to be written (C17)."""
+    loop_after: int = 12
+    """Repetitions of the same with the same result, nothing changing, that are no progress; 0 is no limit (P12)."""
 
 
 @dataclass(frozen=True, slots=True)

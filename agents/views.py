@@ -82,15 +82,18 @@ def took(row: Mapping[str, Any], now: float | None = None) -> float | None:
 def patch_size(row: Mapping[str, Any]) -> str:
     """Lines added and removed, or nothing where there is no patch."""
     patch = row.get("patch")
-    return plain(f"+{patch.get('added', 0)} −{patch.get('removed', 0)}") if isinstance(patch, dict) else ""
+    # A patch of no file is none; older entries do not count files.
+    if not isinstance(patch, dict) or patch.get("files") == 0:
+        return ""
+    return plain(f"+{patch.get('added', 0)} −{patch.get('removed', 0)}")
 
 
 def index_md(rows: Sequence[Mapping[str, Any]], *, older: bool) -> str:
     """The dashboard: newest run first; *older* says that the ledger knows more than the rows given."""
-    head = "| status | id | type | engine | agent | started (UTC) | took | patch | task |"
-    lines = ["# Runs", "", head, "|---|---|---|---|---|---|---|---|---|", *map(_md_row, rows)]
+    head = "| status | id | type | engine | agent | started (UTC) | took | spent | patch | task |"
+    lines = ["# Runs", "", head, "|---|---|---|---|---|---|---|---|---|---|", *map(_md_row, rows)]
     if not rows:
-        lines.append('| | | | | | | | | no run yet: `./agent scout "how does this work?"` |')
+        lines.append('| | | | | | | | | | no run yet: `./agent scout "how does this work?"` |')
     tail = "Older runs: `./agent list --all`." if older else ""
     return "\n".join([*lines, "", "Drawn from INDEX.jsonl, which `./agent verify` checks.", *filter(None, [tail]), ""])
 
@@ -99,11 +102,13 @@ def _md_row(row: Mapping[str, Any]) -> str:
     started = plain(row.get("started_at"))[:16].replace("T", " ")
     isolation = row.get("isolation")
     engine = plain(row.get("engine")) + ("" if isolation in (None, "full") else f" ({plain(isolation)})")
-    cells = [
+    before = (
         plain(row.get("status")), plain(row.get("id")), plain(row.get("type")), engine, plain(row.get("agent")),
-        started, span(took(row)), patch_size(row), plain(row.get("task")),
-    ]  # fmt: skip
-    return "| " + " | ".join(map(_cell, cells)) + " |"
+        started, span(took(row)),
+    )  # fmt: skip
+    after = patch_size(row), plain(row.get("task"))
+    # What was spent is made of nothing but numbers: neutralised, its dollars would be unreadable in the raw file.
+    return "| " + " | ".join([*map(cell, before), spent(row.get("usage")), *map(cell, after)]) + " |"
 
 
 # What Markdown or HTML would take for its own is neutralised; the task is a stranger's text (K08). All at once: one
@@ -111,7 +116,8 @@ def _md_row(row: Mapping[str, Any]) -> str:
 _MARKS: Final = str.maketrans({**{char: f"&#{ord(char)};" for char in "<>|&`\\@$"}, **{c: f"\\{c}" for c in "*_[]#~!"}})
 
 
-def _cell(text: str) -> str:
+def cell(text: str) -> str:
+    """*text* as a cell of a Markdown table, where nothing of it is markup."""
     # Only a colon before slashes and the dot after "www" make a bare address a link; all others stay readable.
     shown = text.translate(_MARKS).replace("://", "&#58;//")
     return shown.replace("www.", "www&#46;").replace("WWW.", "WWW&#46;")
@@ -152,18 +158,60 @@ def listing(rows: Sequence[Mapping[str, Any]], now: float) -> str:
     return table(rows, now) if rows else 'No run yet. Try: ./agent scout "how does this work?"'
 
 
+def spent(usage: object) -> str:
+    """What a run has used, as people say it: ``12.3k tok · $0.04``; empty where nothing is known."""
+    used = usage if isinstance(usage, dict) else {}
+    # Older versions wrote the cost under the name that the agent had given it.
+    cost = next((used[name] for name in ("cost_usd", "total_cost_usd") if _is_number(used.get(name))), 0)
+    tokens = sum(used[name] for name in _TOKENS if _is_number(used.get(name)))
+    words = [f"{_thousands(tokens)} tok"] if tokens else []
+    return " · ".join([*words, *([f"${cost:.2f}" if cost >= _CENT else "under $0.01"] if cost else [])])
+
+
+# As agents.budget.TOKENS, whose import is not cheap; a test compares them.
+_TOKENS: Final = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
+_CENT: Final = 0.01
+_LARGEST: Final = 2**53
+
+
+def _is_number(value: object) -> bool:
+    # The bound keeps out what no agent uses and no format writes: infinity, and what is no number at all.
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < _LARGEST
+
+
+def _thousands(count: float) -> str:
+    """A count in the unit that leaves it at most four digits long."""
+    for unit in ("", "k", "M"):
+        if count < 999.95:  # noqa: PLR2004 - from here on it would be written as 1000.0
+            return f"{count:.1f}{unit}" if unit else f"{count:.0f}"
+        count /= 1000
+    return f"{count:.1f}G"
+
+
 def outcome(facts: Mapping[str, Any], box: str) -> str:
-    """The line that a run ends with: how, how long, how much, and where to look."""
+    """What a run ends with: how, how long, how much, where to look, and what to type where a human has to go on."""
     failure = facts.get("failure")
     why = f" ({plain(failure.get('kind'))}): {plain(failure.get('message'), 300)}" if isinstance(failure, dict) else ""
-    tokens = _tokens(facts.get("usage"))
-    spent = f" · {tokens} tokens" if tokens else ""
+    said = [each for each in (spent(facts.get("usage")), patch_size(facts)) if each]
     lasted = span(took(facts))
     after = f" in {lasted}" if lasted else ""
-    return f"{plain(facts.get('status'))} {plain(facts.get('id'))}{after}{spent}{why}\n  box {plain(box, 300)}"
+    head = " · ".join([f"{plain(facts.get('status'))} {plain(facts.get('id'))}{after}", *said])
+    return "\n".join([f"{head}{why}", f"  box {plain(box, 300)}", *_next(facts)])
 
 
-def _tokens(usage: object) -> int:
-    """Tokens of a run; what engines say of their usage differs."""
-    counts = [usage.get(name) for name in ("input_tokens", "output_tokens")] if isinstance(usage, dict) else []
-    return sum(count for count in counts if isinstance(count, int))
+def _next(facts: Mapping[str, Any]) -> list[str]:
+    """The commands that come next: a patch waits for a human, a spent budget for a larger one (design, section 5)."""
+    short_id, failure = plain(facts.get("id")), facts.get("failure")
+    if facts.get("status") == "REVIEW":
+        pick = " --pick N" if facts.get("workers") else ""
+        return [f"  look  ./agent diff {short_id}{pick}", f"  merge ./agent merge {short_id}{pick}"]
+    if facts.get("status") == "CRASHED" and isinstance(failure, dict) and failure.get("kind") == "budget":
+        return [f"  more  ./agent resume {short_id} {_more(str(failure.get('message')))}"]
+    return []
+
+
+def _more(message: str) -> str:
+    """The option that raises the budget of which *message* says that it is spent."""
+    if "tokens" in message:
+        return "--max-tokens N"
+    return "--max-usd N" if "$" in message or "usd" in message else "--max-turns N"

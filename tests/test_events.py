@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agents.budget import Spend
 from agents.engines.stream_json import STREAM_JSON
 from agents.events import (
     PARSE_LIMIT,
@@ -26,9 +27,11 @@ from agents.events import (
     Said,
     ToolCall,
     ToolResult,
+    Unread,
     decode,
     reduce,
 )
+from agents.loops import digest
 
 SESSION = "0a0a0a0a-1111-4222-8333-444444444444"
 
@@ -75,23 +78,46 @@ RESULT = {
     "permission_denials": [{"tool_name": "Read", "tool_use_id": "toolu_1", "tool_input": {"file_path": "/etc/hostname"}}],
     "terminal_reason": "completed", "uuid": "u-9",
 }  # fmt: skip
+ONE = Spend("msg_1")
+"""What :func:`assistant` tells of its usage: a message, and no number."""
+
+
+def called(name: str, argument: str, given: Any, **more: Any) -> ToolCall:
+    """The call of one tool in a message of :func:`assistant`."""
+    return ToolCall(name, argument, digest=digest([[name, given]]), spend=ONE, **more)
+
+
+def answer(content: Any, error: bool | None = None, **more: Any) -> ToolResult:
+    return ToolResult(error is True, digest([[content, error]]), **more)
+
+
 SHAPES = {
     "init": (INIT, Init(SESSION, "claude-opus-5-5", "2.1.330")),
     "init of the seed": ({"type": "init", "session_id": "x"}, Init("x")),
     "init of hollow": ({**INIT, "claude_code_version": None, "hollow_version": "0.1.0"}, Init(SESSION, "claude-opus-5-5", "0.1.0")),
-    "text": (assistant({"type": "text", "text": "Looking."}, parent_tool_use_id=None, request_id="req_1"), Said("Looking.")),
+    "text": (assistant({"type": "text", "text": "Looking."}, parent_tool_use_id=None, request_id="req_1"), Said("Looking.", ONE)),
     "text as a bare string": ({"type": "assistant", "message": {"content": "Looking."}}, Said("Looking.")),
-    "thinking": (assistant({"type": "thinking", "thinking": "Hm.", "signature": "s"}), Output("assistant")),
+    "thinking": (assistant({"type": "thinking", "thinking": "Hm.", "signature": "s"}), Output("assistant", ONE)),
     "several blocks": (
         assistant({"type": "text", "text": "a"}, {"type": "tool_use", "id": "t", "name": "Grep", "input": {"pattern": "x"}}),
-        ToolCall("Grep", "x"),
+        called("Grep", "x", {"pattern": "x"}, id="t"),
     ),
-    "tool call": (assistant({"type": "tool_use", "id": "toolu_1", "name": "Read", "input": {"file_path": "/w/r/a.txt"}}), ToolCall("Read", "/w/r/a.txt")),
-    "tool call with a number first": (assistant({"type": "tool_use", "name": "Read", "input": {"limit": 3, "path": "a"}}), ToolCall("Read", "a")),
-    "tool call without input": (assistant({"type": "tool_use", "name": "Ls"}), ToolCall("Ls", "")),
-    "tool result": (user([{"type": "tool_result", "tool_use_id": "toolu_1", "content": "1\talpha\n"}], tool_use_result={"type": "text"}), ToolResult()),
-    "tool result of blocks": (user([{"type": "tool_result", "content": [{"type": "text", "text": "x"}], "is_error": False}]), ToolResult()),
-    "tool error": (user([{"type": "tool_result", "content": "<tool_use_error>", "is_error": True}], tool_use_result="Error: x"), ToolResult(is_error=True)),
+    "a message and its usage": (
+        {"type": "assistant", "message": {"id": "m", "content": "x", "usage": {"input_tokens": 3, "service_tier": "s"}}},
+        Said("x", Spend("m", {"input_tokens": 3})),
+    ),
+    "a usage without a message": ({"type": "assistant", "message": {"content": "x", "usage": {"output_tokens": 3}}}, Said("x", Spend(None, {"output_tokens": 3}))),
+    "a subagent": (assistant({"type": "text", "text": "a"}, parent_tool_use_id="toolu_1"), Said("a", Spend("msg_1", turn=False))),
+    "several calls": (
+        assistant({"type": "tool_use", "id": "t", "name": "Ls", "input": {}}, {"type": "tool_use", "id": "u", "name": "Grep", "input": {"pattern": "x"}}),
+        ToolCall("Grep", "x", digest=digest([["Ls", {}], ["Grep", {"pattern": "x"}]]), id="u", spend=ONE),
+    ),
+    "tool call": (assistant({"type": "tool_use", "id": "toolu_1", "name": "Read", "input": {"file_path": "/w/r/a.txt"}}), called("Read", "/w/r/a.txt", {"file_path": "/w/r/a.txt"}, id="toolu_1")),
+    "tool call with a number first": (assistant({"type": "tool_use", "name": "Read", "input": {"limit": 3, "path": "a"}}), called("Read", "a", {"limit": 3, "path": "a"})),
+    "tool call without input": (assistant({"type": "tool_use", "name": "Ls"}), called("Ls", "", None)),
+    "tool result": (user([{"type": "tool_result", "tool_use_id": "toolu_1", "content": "1\talpha\n"}], tool_use_result={"type": "text"}), answer("1\talpha\n", id="toolu_1")),
+    "tool result of blocks": (user([{"type": "tool_result", "content": [{"type": "text", "text": "x"}], "is_error": False}]), answer([{"type": "text", "text": "x"}], False)),
+    "tool error": (user([{"type": "tool_result", "content": "<tool_use_error>", "is_error": True}], tool_use_result="Error: x"), answer("<tool_use_error>", True)),
     "the harness talking": (user([{"type": "text", "text": "Output token limit hit."}], isSynthetic=True), Output("user")),
     "the harness talking plainly": (user("Resume directly.", isSynthetic=True), Output("user")),
     "permission denied": ({"type": "system", "subtype": "permission_denied", "tool_name": "Read", "message": "no"}, Output("system")),
@@ -99,7 +125,7 @@ SHAPES = {
     "tool progress": ({"type": "tool_progress", "tool_use_id": "t-heartbeat-0", "elapsed_time_seconds": 30}, Output("tool_progress")),
     "task updated": ({"type": "system", "subtype": "task_updated", "session_id": SESSION}, Output("system")),
     "api error": (
-        assistant({"type": "text", "text": "API Error: 401"}, error="authentication_failed", model="<synthetic>"), Said("API Error: 401"),
+        assistant({"type": "text", "text": "API Error: 401"}, error="authentication_failed", model="<synthetic>"), Said("API Error: 401", ONE),
     ),
     "an unknown type": ({"type": "rate_limit_event"}, Output("rate_limit_event")),
     "a fact": ({"type": "system", "subtype": "hollow", "kind": "goal.set", "goal": "g", "session_id": SESSION}, Fact("goal.set", {"goal": "g"})),
@@ -107,7 +133,8 @@ SHAPES = {
         RESULT,
         Result(
             text="Done.", turns=3, session_id=SESSION,
-            usage={"input_tokens": 300, "output_tokens": 30, "cache_read_input_tokens": 0, "total_cost_usd": 0.0018},
+            usage={"input_tokens": 300, "output_tokens": 30, "cache_read_input_tokens": 0, "cost_usd": 0.0018},
+            duration=0.435,
         ),
     ),
 }  # fmt: skip
@@ -146,16 +173,41 @@ def test_a_result_is_clean_only_if_both_signs_say_so(changes: dict[str, Any], su
     [
         ({"usage": None, "total_cost_usd": None}, {}, 3),
         ({"usage": [], "total_cost_usd": 0}, {}, 3),
-        ({"usage": {"a": True, "b": 1.5, "c": "3", "d": 4}, "total_cost_usd": "free"}, {"d": 4}, 3),
+        ({"usage": {"input_tokens": True, "output_tokens": 1.5, "cache_read_input_tokens": "3", "d": 4, "cache_creation_input_tokens": 5},
+          "total_cost_usd": "free"}, {"cache_creation_input_tokens": 5}, 3),
         ({"usage": {}, "total_cost_usd": math.nan, "num_turns": True}, {}, None),
         ({"usage": {}, "total_cost_usd": math.inf, "num_turns": "3"}, {}, None),
-        ({"usage": {}, "total_cost_usd": 2, "num_turns": None}, {"total_cost_usd": 2}, None),
+        ({"usage": {}, "total_cost_usd": 2, "num_turns": None}, {"cost_usd": 2}, None),
+        ({"usage": {}, "total_cost_usd": True, "num_turns": 0}, {}, 0),
     ],
-)
+)  # fmt: skip
 def test_only_numbers_count_as_usage(changes: dict[str, Any], usage: dict[str, Any], turns: int | None) -> None:
     event = read(RESULT | changes)
     assert isinstance(event, Result)
     assert (event.usage, event.turns) == (usage, turns)
+
+
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        ({"errors": ["Reached maximum number of turns (2)"], "result": None}, "Reached maximum number of turns (2)"),
+        ({"errors": ["one", 2, "three"], "result": ""}, "one\nthree"), ({"errors": ["x"], "result": "said"}, "said"),
+        ({"errors": "x", "result": None}, ""), ({"errors": {}, "result": None}, ""),
+    ],
+)  # fmt: skip
+def test_a_result_without_a_text_says_its_errors(changes: dict[str, Any], text: str) -> None:
+    event = read(RESULT | changes)
+    assert isinstance(event, Result)
+    assert event.text == text
+
+
+@pytest.mark.parametrize(
+    ("lasted", "seconds"), [(1500, 1.5), (None, None), ("1", None), (True, None), (math.inf, None)]
+)
+def test_the_duration_is_in_seconds(lasted: Any, seconds: float | None) -> None:
+    event = read(RESULT | {"duration_ms": lasted})
+    assert isinstance(event, Result)
+    assert event.duration == seconds
 
 
 def test_every_marker_stands_in_the_events_that_decide() -> None:
@@ -164,6 +216,8 @@ def test_every_marker_stands_in_the_events_that_decide() -> None:
         line = json.dumps(event).encode()
         if isinstance(expected, Init | Result | Fact):
             assert any(marker in line for marker in (*STREAM_JSON.markers, *STREAM_JSON.opening)), name
+        if isinstance(expected, Said | ToolCall | ToolResult):
+            assert any(marker in line for marker in STREAM_JSON.counted), name
 
 
 # --- nothing raises ---------------------------------------------------------------------------------------------------
@@ -349,6 +403,9 @@ FLOODS = {
     "a huge session id in the result": [Result(session_id=HUGE)],
     "a huge model": [Init("x", HUGE, HUGE)],
     "a huge tool name": [ToolCall(HUGE, HUGE)],
+    "many messages": [Said("x", Spend(f"m{n}", {"input_tokens": 2**52})) for n in range(1000)],
+    "huge messages": [Said("x", Spend(HUGE + str(n))) for n in range(40)],
+    "many floods": [Unread(10**12)] * 1000,
     "a huge text": [Said(HUGE)],
     "many facts": [Fact("x", {"n": n}) for n in range(5000)],
     "huge facts": [Fact("x", {"n": HUGE})] * 20,

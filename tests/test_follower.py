@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 import subprocess
 import sys
 from types import MappingProxyType
@@ -14,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agents.engines.stream_json import STREAM_JSON
-from agents.events import PARSE_LIMIT, PLAIN, Dialect, Garbage, Init, Output, Said, decode
-from agents.follower import TAIL, Follower
+from agents.events import PARSE_LIMIT, PLAIN, Dialect, Garbage, Init, Output, Result, Said, ToolResult, Unread, decode
+from agents.follower import EFFORT, TAIL, Follower
 from tests.support.world import PROJECT
 
 if TYPE_CHECKING:
@@ -175,3 +176,91 @@ def test_an_opening_is_looked_for_at_the_beginning_of_what_is_followed_only(tmp_
     heard = [event.session_id for event in resumed.advance() if isinstance(event, Init)]
     resumed.close()
     assert heard == ["2"]
+
+
+def counted(number: int, size: int = 0) -> bytes:
+    """A line that is only counted, of about *size* bytes."""
+    return json.dumps(
+        {"type": "assistant", "message": {"id": f"m{number}", "content": f"{number}{'x' * size}"}}
+    ).encode()
+
+
+def follow(path: Path, *, rests: int = 0) -> list[Event]:
+    """What a live run hears of the file *path* at once, and after *rests* more seconds in which it grew by as much."""
+    follower = Follower(path, STREAM_JSON)
+    found = list(follower.advance())
+    whole = path.read_bytes()
+    for _ in range(rests):
+        follower.rest()
+        with path.open("ab") as file:
+            file.write(whole)
+        found += follower.advance()
+    follower.close()
+    return found
+
+
+def test_every_counted_line_of_a_burst_is_read(tmp_path: Path) -> None:
+    """P12: usage and loops are told from all lines, also where several come at once."""
+    (tmp_path / "s").write_bytes(b"\n".join(counted(number) for number in range(100)) + b"\n")
+    events = follow(tmp_path / "s")
+    assert [event.text for event in events if isinstance(event, Said)] == [str(number) for number in range(100)]
+    assert not [event for event in events if isinstance(event, Unread)]
+
+
+@pytest.mark.parametrize("size", [0, 3_000, 100_000])
+def test_a_flood_is_read_as_far_as_the_effort_goes_and_says_where_it_ends(size: int, tmp_path: Path) -> None:
+    """P14: what is passed over is named, so that nobody takes the rest for all there was; what decides is still heard."""
+    count = 40 * EFFORT // (size + 100)
+    text = b"\n".join([*(counted(number, size) for number in range(count)), b'{"type":"result","result":"done"}'])
+    (tmp_path / "s").write_bytes(text + b"\n")
+    events = follow(tmp_path / "s", rests=1)
+    read = [event for event in events if isinstance(event, Said)]
+    # Of every chunk the last line is shown, whatever it is.
+    assert sum(len(event.text) for event in read) < 2 * EFFORT + 2 * len(text) // (256 * 1024) * (size + 100) + size
+    assert sum(event.size for event in events if isinstance(event, Unread)) > len(text)
+    assert [event.text for event in events if isinstance(event, Result)] == ["done", "done"]
+
+
+def test_after_a_second_the_next_burst_is_read_again(tmp_path: Path) -> None:
+    lines_of_a_burst = 2 * EFFORT // 3 // (256 + len(counted(10)))
+    (tmp_path / "s").write_bytes(b"\n".join(counted(number) for number in range(lines_of_a_burst)) + b"\n")
+    events = follow(tmp_path / "s", rests=5)
+    assert len([event for event in events if isinstance(event, Said)]) == 6 * lines_of_a_burst
+    assert not [event for event in events if isinstance(event, Unread)]
+
+
+def test_what_is_passed_over_stands_between_what_was_read(tmp_path: Path) -> None:
+    """P12: a repetition is told from neighbours; a gap is no neighbour."""
+    answer = {"type": "user", "message": {"content": [{"type": "tool_result", "content": "y" * 300_000}]}}
+    text = [counted(1), json.dumps(answer).encode(), counted(2), counted(3)]
+    (tmp_path / "s").write_bytes(b"\n".join(text) + b"\n")
+    kinds = [type(event) for event in follow(tmp_path / "s")]
+    assert kinds == [Said, Unread, Said, Said]
+
+
+def test_of_a_dead_run_all_is_read(tmp_path: Path) -> None:
+    """C08: what it has used is told from its recorded stream as if it had been heard, however much that is at once."""
+    count = 20 * EFFORT // 400
+    (tmp_path / "s").write_bytes(b"\n".join(counted(number, 300) for number in range(count)))
+    follower = Follower(tmp_path / "s", STREAM_JSON)
+    events = list(follower.finish())
+    follower.close()
+    assert len([event for event in events if isinstance(event, Said)]) == count
+
+
+@pytest.mark.parametrize("size", [100_000, 200_000])
+def test_a_long_answer_of_a_tool_is_read_where_it_ends_a_piece(size: int, tmp_path: Path) -> None:
+    answer = {"type": "user", "message": {"content": [{"type": "tool_result", "content": "y" * size}]}}
+    (tmp_path / "s").write_bytes(json.dumps(answer).encode() + b"\n")
+    (event,) = follow(tmp_path / "s")
+    assert isinstance(event, ToolResult)
+    assert event.digest
+
+
+def test_the_space_on_the_disk_is_that_of_the_box(tmp_path: Path) -> None:
+    """C17: in bytes, for those who are not the administrator."""
+    (tmp_path / "s").touch()
+    follower = Follower(tmp_path / "s", PLAIN)
+    disk = os.statvfs(tmp_path)
+    assert abs(follower.free() - disk.f_bavail * disk.f_frsize) < 2 * 1024**3
+    follower.close()

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -218,6 +218,74 @@ print({json.dumps(result())!r}, flush=True)
         assert state_of(repo)["status"] == status
 
 
+def spoken(number: int, **more: Any) -> dict[str, Any]:
+    """One turn of a model: a message with an id and a usage of its own."""
+    message = {"id": f"m{number}", "content": f"step {number}", "usage": {"input_tokens": 100, "output_tokens": 10}}
+    return {"type": "assistant", "message": message, **more}
+
+
+def working(count: int, seconds: float = 0.2) -> list[dict[str, Any]]:
+    """*count* turns with a pause after each."""
+    return [step for number in range(count) for step in (spoken(number), do("wait", seconds=seconds))]
+
+
+class TestBudgets:
+    @pytest.mark.parametrize(
+        ("env", "option"),
+        [({"AGENT_BOX_MAX_TURNS": "3"}, "--max-turns"), ({"AGENT_BOX_MAX_TOKENS": "350"}, "--max-tokens")],
+        ids=["turns", "tokens"],
+    )
+    def test_a_spent_budget_is_no_end(self, env, option, agent, repo, tmp_path) -> None:
+        """T137: P12: ended cleanly as `budget`, the next command named, and resumed with more it goes on to its end."""
+        words = history(tmp_path / "h", INIT, *working(100))
+        done = agent("scout", "x", *words, env=env)
+        state = state_of(repo)
+        assert (done.returncode, state["status"], state["failure"]["kind"]) == (3, "CRASHED", "budget")
+        assert f"./agent resume {world.meta_of(repo)['short_id']} {option} N" in done.stderr
+        assert state["session_id"] == fakes.SESSION
+        assert world.published(repo) == []
+        history(tmp_path / "h", INIT, *working(5, 0), result())
+        again = agent("resume", "latest", env=dict.fromkeys(env, "1000"))
+        assert (again.returncode, state_of(repo)["status"], state_of(repo)["failure"]) == (0, "DONE", None)
+
+    def test_what_was_used_is_kept_and_shown(self, agent, repo, tmp_path) -> None:
+        """T152: tokens, turns and cost in state, ledger, dashboard and in what is said at the end."""
+        usage = {"input_tokens": 12_000, "output_tokens": 345, "service_tier": "standard"}
+        end = result(num_turns=3, total_cost_usd=0.0412, usage=usage)
+        done = agent("scout", "x", *history(tmp_path / "h", INIT, *working(3, 0), end))
+        expected = {"input_tokens": 12_000, "output_tokens": 345, "turns": 3, "cost_usd": 0.0412}
+        assert state_of(repo)["usage"] == expected
+        assert world.ledger_of(repo)[-1]["facts"]["usage"] == expected
+        for shown in (done.stderr, (repo / ".agents/INDEX.md").read_text(), agent("show", "latest").stdout):
+            assert "12.3k tok · $0.04" in shown
+
+    def test_what_a_dead_run_used_is_known_from_its_stream(self, background, agent, repo, tmp_path) -> None:
+        """C08: a supervisor that was killed takes nothing of it along."""
+        run = background("scout", "x", *history(tmp_path / "h", INIT, *working(4, 0), do("wait", seconds=300)))
+        eventually(lambda: runs_now(repo)() and stream_of(repo).count(b"input_tokens") == 4)
+        run.kill()
+        run.wait()
+        agent("status")
+        eventually(status_is(repo, "CRASHED"))
+        assert state_of(repo)["usage"] == {"input_tokens": 400, "output_tokens": 40, "turns": 4}
+
+    def test_an_agent_that_goes_in_circles_is_ended(self, agent, repo, tmp_path) -> None:
+        """P12: a read-only run changes nothing, so the same call with the same answer is no progress."""
+        steps = [
+            step for _ in range(200) for step in (call("Grep", pattern="x"), fakes.answered(), do("wait", seconds=0.05))
+        ]
+        done = agent("scout", "x", *history(tmp_path / "h", INIT, *steps))
+        failure = state_of(repo)["failure"]
+        assert (done.returncode, state_of(repo)["status"], failure["kind"]) == (3, "CRASHED", "no_progress")
+        assert "Grep(x)" in failure["message"]
+
+    def test_no_run_goes_on_where_the_disk_is_nearly_full(self, agent, repo, tmp_path) -> None:
+        """C17: `quota`, before the disk is full; no disk has as much space as this asks for."""
+        words = history(tmp_path / "h", INIT, do("wait", seconds=300))
+        done = agent("scout", "x", *words, env={"AGENT_BOX_MIN_FREE": "1000000TiB"})
+        assert (done.returncode, state_of(repo)["failure"]["kind"]) == (3, "quota")
+
+
 class TestInterrupts:
     @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
     def test_a_signal_to_the_supervisor_stops_the_run(self, number, background, repo, tmp_path, mark) -> None:
@@ -268,12 +336,16 @@ def small_disk(tmp_path):
     subprocess.run(["umount", "--lazy", str(disk)], check=True)
 
 
+NO_RESERVE = {"AGENT_BOX_MIN_FREE": "1"}
+"""What a run asks for by itself is more than such a disk has."""
+
+
 class TestFullDisk:
     def test_an_agent_whose_words_fill_the_disk(self, agent, small_disk, tmp_path, mark) -> None:
         """C17: it is ended, the run says why, and the ledger is whole; C16."""
         repo = world.make_repo(small_disk / "repo")
         words = fakes.command(tmp_path / "a.py", "while True: sys.stdout.write('x' * 65536)", mark)
-        done = agent("scout", "x", *words, cwd=repo)
+        done = agent("scout", "x", *words, cwd=repo, env=NO_RESERVE)
         state = state_of(repo)
         assert (done.returncode, state["status"], state["failure"]["kind"]) == (4, "CRASHED", "enospc")
         assert "Traceback" not in done.stderr
@@ -295,7 +367,7 @@ while True:
     print("still here", flush=True)
     time.sleep(0.2)
 """
-        done = agent("scout", "x", *fakes.command(tmp_path / "a.py", source, mark), cwd=repo)
+        done = agent("scout", "x", *fakes.command(tmp_path / "a.py", source, mark), cwd=repo, env=NO_RESERVE)
         state = state_of(repo)
         assert (done.returncode, state["status"], state["failure"]["kind"]) == (4, "CRASHED", "enospc")
         assert "Traceback" not in done.stderr

@@ -72,6 +72,8 @@ def test_the_defaults_are_the_designs() -> None:
     usual = Limits()
     assert (usual.stall_after, usual.linger, usual.grace, usual.timeout) == (300, 60, 10, None)
     assert (usual.max_output, usual.on_stall) == (2 * 1024**3, "reap")
+    assert (usual.max_turns, usual.max_usd, usual.max_tokens) == (None, None, None)
+    assert (usual.min_free, usual.loop_after) == (64 * 1024**2, 12)
 
 
 spans = st.floats(0.001, 10_000)

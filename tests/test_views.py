@@ -37,7 +37,9 @@ def row(**changes: Any) -> dict[str, Any]:
 
 ROWS = [
     row(id="c0de", type="fix", engine="claude", agent=None, status="ACTIVE", started_at="2026-03-03T11:58:30Z", ended_at=None, task="optimize auth middleware"),
-    row(id="beef", type="fix", engine="claude", agent=None, status="REVIEW", started_at="2026-03-03T08:00:00Z", ended_at="2026-03-03T08:12:09Z", patch={"added": 12, "removed": 3}, task="tidy | imports"),
+    row(id="feed", type="fix", engine="codex", agent=None, status="MERGED", started_at="2026-03-03T10:00:00Z", ended_at="2026-03-03T10:01:00Z", patch={"added": 2, "removed": 2}, usage={"input_tokens": 12_000, "output_tokens": 345, "turns": 3, "cost_usd": 0.0412}, task="rename the cart"),
+    row(id="cafe", type="fix", engine="claude", agent=None, status="REJECTED", started_at="2026-03-03T09:00:00Z", ended_at="2026-03-03T09:03:00Z", patch={"added": 900, "removed": 1}, usage={"input_tokens": 2_400_000, "cost_usd": 7.5}, task="rewrite everything"),
+    row(id="beef", type="fix", engine="claude", agent=None, status="REVIEW", started_at="2026-03-03T08:00:00Z", ended_at="2026-03-03T08:12:09Z", patch={"added": 12, "removed": 3}, usage={"input_tokens": 812, "output_tokens": 96}, task="tidy | imports"),
     row(id="dead", type="plan", agent="cipher", isolation="none", status="CRASHED", started_at="2026-03-02T23:00:00Z", ended_at="2026-03-03T01:05:00Z", task="split the *big* module"),
     row(),
 ]  # fmt: skip
@@ -55,7 +57,11 @@ OUTCOMES = [
     row(usage={"input_tokens": 812, "output_tokens": 96}),
     row(status="CRASHED", id="dead", failure={"kind": "oom", "message": "The agent was killed (SIGKILL)."}),
     row(status="STOPPED", id="feed", ended_at=None),
-]
+    row(status="REVIEW", id="beef", type="fix", patch={"added": 12, "removed": 3}, usage={"input_tokens": 12_000, "output_tokens": 300, "cost_usd": 0.04}),
+    row(status="CRASHED", id="face", usage={"turns": 12}, failure={"kind": "budget", "message": "Its budget of 12 turns is spent."}),
+    row(status="CRASHED", id="f00d", usage={"input_tokens": 1}, failure={"kind": "budget", "message": "Its budget of 100 tokens is spent: it used 101."}),
+    row(status="CRASHED", id="fade", usage={"cost_usd": 0.001}, failure={"kind": "budget", "message": "Its budget was spent (error_max_budget_usd)."}),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -149,15 +155,15 @@ DRIVES = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u206
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
 @pytest.mark.parametrize("field", FIELDS)
 def test_no_text_breaks_the_dashboard(field: str, text: str) -> None:
-    """T152: K08: every row of the table has its nine cells, and nothing in them is Markdown, HTML or a command."""
+    """T152: K08: every row of the table has its ten cells, and nothing in them is Markdown, HTML or a command."""
     shown = views.index_md([row(**{field: text}), row()], older=False)
     lines = shown.split("\n")
     assert len(lines) == len(views.index_md([row(), row()], older=False).split("\n"))
     assert not DRIVES.search(shown)
     for line in lines[4:6]:
-        assert line.count("|") == 10
+        assert line.count("|") == 11
         cells = line[2:-2].split(" | ")
-        assert len(cells) == 9
+        assert len(cells) == 10
         for cell in cells:
             assert not re.search(r"[<>`$@]|(?<!\\)[*_\[\]~#!](?!\d+;)|://|www\.", cell.replace("&#", "")), cell
             assert not re.search(r"\\$", cell)
@@ -167,7 +173,7 @@ def test_no_text_breaks_the_dashboard(field: str, text: str) -> None:
 def test_a_reader_of_the_dashboard_sees_the_text_as_it_was(text: str) -> None:
     """K08: escaped once, not twice."""
     line = views.index_md([row(task=text)], older=False).split("\n")[4]
-    cell = line[2:-2].split(" | ")[8]
+    cell = line[2:-2].split(" | ")[9]
     rendered = html.unescape(re.sub(r"\\([*_\[\]#~!])", r"\1", cell))
     assert rendered == text
 
@@ -181,9 +187,13 @@ def test_no_text_drives_a_terminal_or_adds_a_line(field: str, text: str) -> None
         assert len(shown.split("\n")) == 3
         assert not DRIVES.search(shown)
     assert not DRIVES.search(views.status(rows, NOW))
-    facts = row(**{field: text}, failure={"kind": text, "message": text})
-    assert not DRIVES.search(views.outcome(facts, text))
-    assert len(views.outcome(facts, text).split("\n")) == 2
+    for failure in ({"kind": text, "message": text}, {"kind": "budget", "message": text}):
+        facts = {**row(failure=failure), field: text}
+        shown = views.outcome(facts, text)
+        assert not DRIVES.search(shown)
+        assert len(shown.split("\n")) == 2
+    facts = {**row(status="CRASHED", failure={"kind": "budget", "message": text}), "id": text}
+    assert len(views.outcome(facts, text).split("\n")) == 3
 
 
 @settings(max_examples=120, deadline=None)
@@ -216,7 +226,65 @@ def test_a_ledger_with_any_facts_can_be_shown(entries: list[tuple[str, dict[str,
     for shown in (views.index_md(rows, older=False), views.status(rows, NOW), views.listing(rows, NOW)):
         assert not DRIVES.search(shown)
     for each in rows:
-        assert len(views.outcome(each, "box").split("\n")) == 2
+        assert 2 <= len(views.outcome(each, "box").split("\n")) <= 4
+
+
+# --- usage and what comes next ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("usage", "text"),
+    [
+        (None, ""), ({}, ""), ("x", ""), ({"turns": 3}, ""), ({"input_tokens": 0, "output_tokens": 0}, ""),
+        ({"input_tokens": 900, "output_tokens": 8}, "908 tok"), ({"input_tokens": 999}, "999 tok"), ({"input_tokens": 1000}, "1.0k tok"),
+        ({"input_tokens": 12_000, "cache_read_input_tokens": 345, "cost_usd": 0.0412}, "12.3k tok · $0.04"),
+        ({"input_tokens": 999_949}, "999.9k tok"), ({"input_tokens": 999_950}, "1.0M tok"), ({"input_tokens": 5 * 10**12}, "5000.0G tok"),
+        ({"cost_usd": 0.001}, "under $0.01"), ({"cost_usd": 12}, "$12.00"), ({"cost_usd": 0}, ""), ({"total_cost_usd": 0.5}, "$0.50"),
+        ({"input_tokens": True, "output_tokens": -3, "cost_usd": math.nan}, ""), ({"input_tokens": 10**400, "cost_usd": math.inf}, ""),
+        ({"input_tokens": "\x1b[1m", "cost_usd": "\x1b[1m"}, ""),
+    ],
+)  # fmt: skip
+def test_what_was_spent_is_said_in_few_words(usage: Any, text: str) -> None:
+    """P21: also of what an older version or a hand has written into the ledger."""
+    assert views.spent(usage) == text
+    assert f"| {text} |" in views.index_md([row(usage=usage)], older=False)
+
+
+@pytest.mark.parametrize("status", ["ACTIVE", "DONE", "STALLED", "STOPPED", "MERGING", "MERGED", "REJECTED"])
+def test_only_where_a_human_has_to_go_on_a_command_is_named(status: str) -> None:
+    assert "./agent" not in views.outcome(row(status=status, patch={"added": 1}), "box")
+
+
+def test_a_patch_names_how_to_look_at_it_and_how_to_merge_it() -> None:
+    """The operator's next step is on the screen, diff before merge."""
+    shown = views.outcome(row(status="REVIEW", id="beef"), "box")
+    assert shown.index("./agent diff beef") < shown.index("./agent merge beef")
+
+
+@pytest.mark.parametrize(
+    ("message", "option"),
+    [
+        ("Its budget of 12 turns is spent.", "--max-turns N"), ("Its budget was spent (error_max_turns).", "--max-turns N"),
+        ("Its budget of $2 is spent: it used $2.10.", "--max-usd N"), ("Its budget was spent (error_max_budget_usd).", "--max-usd N"),
+        ("Its budget of 5 tokens is spent: it used 7.", "--max-tokens N"), ("", "--max-turns N"),
+    ],
+)  # fmt: skip
+def test_a_spent_budget_names_the_option_that_raises_it(message: str, option: str) -> None:
+    """P12: a budget that is spent is no end: the run goes on with more."""
+    facts = row(status="CRASHED", id="face", failure={"kind": "budget", "message": message})
+    assert views.outcome(facts, "box").endswith(f"./agent resume face {option}")
+    assert "resume" not in views.outcome({**facts, "failure": {"kind": "oom", "message": message}}, "box")
+
+
+@pytest.mark.parametrize("status", ["MERGING", "MERGED", "REJECTED"])
+def test_what_became_of_a_patch_is_shown_and_waits_no_more(status: str) -> None:
+    """T149, T152: after the gate a run is neither running nor waiting."""
+    start = entry("a", id="beef", status="ACTIVE", started_at="2026-03-01T09:00:00Z", task="x")
+    rows = views.fold([start, entry("a", "run.finished", status="REVIEW"), entry("a", "run.merged", status=status)])
+    for shown in (views.status(rows, NOW), views.listing(rows, NOW), views.index_md(rows, older=False)):
+        assert status in shown
+        assert "REVIEW" not in shown
+    assert views.status(rows, NOW).startswith("0 running, 0 waiting for review\n\n")
 
 
 # --- spans ------------------------------------------------------------------------------------------------------------

@@ -78,6 +78,11 @@ TABLE = [
     ("C30: silent while the wall jumped back", quiet(0), {"wall": NOW - HOUR, "mono": MONO + 301}, Verdict.STALLED),
     ("C26: the machine slept for ten hours", quiet(1), {"wall": NOW + 10 * HOUR, "mono": MONO + 5}, Verdict.FINE),
     ("C26: it slept, and the agent is silent since", quiet(0), {"wall": NOW + HOUR, "mono": MONO + 301}, Verdict.STALLED),
+    ("C26: it slept, and the wall was set right afterwards", quiet(1), {"wall": NOW - 3 * HOUR, "mono": MONO + 5}, Verdict.FINE),
+    ("C26: its supervisor was stopped for ten minutes and nobody read the agent", quiet(600), LIVE, Verdict.STALLED),
+    ("C26: that one goes on, reaped and marked already", quiet(900, status=Status.STALLED), {"child_alive": False}, Verdict.FINE),
+    ("C26: that one was killed instead", quiet(900, status=Status.STALLED), DEAD, Verdict.STALLED),
+    ("C30: a heartbeat from the future, by a wall that was set back", quiet(-HOUR), LIVE, Verdict.FINE),
     # Before the first heartbeat silence counts from the start.
     ("no heartbeat yet, 299 s", running(started_at=iso(NOW - 299), clock_offset=OFFSET), LIVE, Verdict.FINE),
     ("no heartbeat yet, 301 s", running(started_at=iso(NOW - 301), clock_offset=OFFSET), LIVE, Verdict.STALLED),

@@ -9,6 +9,11 @@ from types import MappingProxyType
 from typing import Any, Final, TypeGuard
 
 from agents.events import Dialect, Event, Fact, Init, Output, Result, Said, ToolCall, ToolResult
+from agents.loops import digest
+from agents.tally import Spend, counts
+
+_ID: Final = 128
+"""Characters of an id that are kept; real ones have 30."""
 
 
 def _text(value: object) -> str | None:
@@ -27,14 +32,29 @@ def _fact(raw: Mapping[str, Any]) -> Event:
 
 def _assistant(raw: Mapping[str, Any]) -> Event:
     # One API message comes as one event a block; with several blocks the last one is what happens now.
-    content = raw["message"]["content"]
+    message = raw["message"]
+    content, spend = message["content"], _spend(raw, message)
     if isinstance(content, str):
-        return Said(content)
+        return Said(content, spend)
     block = content[-1]
     if block["type"] == "tool_use":
-        return ToolCall(name=str(block["name"]), argument=_telling(block.get("input")))
+        calls = [[each.get("name"), each.get("input")] for each in content if each.get("type") == "tool_use"]
+        name, argument = str(block["name"]), _telling(block.get("input"))
+        return ToolCall(name, argument, digest=digest(calls), id=_id(block.get("id")), spend=spend)
     # Thinking and whatever else there may be is no word for people.
-    return Said(str(block["text"])) if block["type"] == "text" else Output("assistant")
+    return Said(str(block["text"]), spend) if block["type"] == "text" else Output("assistant", spend)
+
+
+def _spend(raw: Mapping[str, Any], message: Mapping[str, Any]) -> Spend | None:
+    used, name = counts(message.get("usage")), _id(message.get("id"))
+    # What the harness says in the model's place costs nothing, and a subagent's messages are no turns of the agent.
+    turn = not raw.get("parent_tool_use_id") and message.get("model") != "<synthetic>"
+    return Spend(name, used, turn) if name or used else None
+
+
+def _id(value: object) -> str | None:
+    text = _text(value)
+    return text[:_ID] if text else None
 
 
 def _telling(arguments: object) -> str:
@@ -47,7 +67,9 @@ def _user(raw: Mapping[str, Any]) -> Event:
     # The harness itself speaks as the user too, in plain text.
     if isinstance(content, str) or content[-1]["type"] != "tool_result":
         return Output("user")
-    return ToolResult(is_error=content[-1].get("is_error") is True)
+    last = content[-1]
+    answers = [[each.get("content"), each.get("is_error")] for each in content if each.get("type") == "tool_result"]
+    return ToolResult(last.get("is_error") is True, digest(answers), _id(last.get("tool_use_id")))
 
 
 def _is_count(value: object) -> TypeGuard[int]:
@@ -55,22 +77,31 @@ def _is_count(value: object) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
+def _is_amount(value: object) -> TypeGuard[int | float]:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
 def _result(raw: Mapping[str, Any]) -> Event:
-    turns, usage = raw.get("num_turns"), raw.get("usage")
-    cost = raw.get("total_cost_usd")
-    counts = usage.items() if isinstance(usage, Mapping) else ()
-    facts: dict[str, int | float] = {key: value for key, value in counts if _is_count(value)}
-    if isinstance(cost, int | float) and math.isfinite(cost) and cost:
-        facts["total_cost_usd"] = cost
+    turns, cost, lasted = raw.get("num_turns"), raw.get("total_cost_usd"), raw.get("duration_ms")
+    usage: dict[str, int | float] = {**counts(raw.get("usage"))}
+    # A cost of nothing is what those say who know no price.
+    if _is_amount(cost) and cost:
+        usage["cost_usd"] = cost
     return Result(
-        text=_text(raw.get("result")) or "",
+        text=_text(raw.get("result")) or _errors(raw.get("errors")),
         subtype=_text(raw.get("subtype")) or "success",
         # An API error comes as subtype "success" with is_error true: both must be clean.
         is_error=raw.get("is_error") is True or raw.get("subtype") not in {None, "success"},
         turns=turns if _is_count(turns) else None,
-        usage=facts,
+        usage=usage,
         session_id=_text(raw.get("session_id")),
+        duration=lasted / 1000 if _is_amount(lasted) else None,
     )
+
+
+def _errors(told: object) -> str:
+    """What a result without a text says instead: a list of sentences."""
+    return "\n".join(each for each in told if isinstance(each, str)) if isinstance(told, list) else ""
 
 
 STREAM_JSON: Final = Dialect(
@@ -88,6 +119,7 @@ STREAM_JSON: Final = Dialect(
     # Key order and spacing differ between versions, so the value alone is looked for, never a prefix of the line.
     markers=(b'"result"', b'"hollow"'),
     opening=(b'"init"',),
+    counted=(b'"assistant"', b'"tool_result"'),
 )
 
 
@@ -105,6 +137,7 @@ TEXT_OR_JSON: Final = Dialect(
     readers=MappingProxyType({**STREAM_JSON.readers, ("result", None): _told_result, ("system", "hollow"): _output}),
     markers=(b'"result"',),
     opening=STREAM_JSON.opening,
+    counted=STREAM_JSON.counted,
     plain=True,
 )
 """The dialect of any program: text, or the same events where it happens to speak them (T133, T137)."""
