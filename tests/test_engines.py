@@ -23,6 +23,7 @@ from tests.support.plans import planned
 
 if TYPE_CHECKING:
     from agents.engines.base import Command
+    from agents.model import RunMeta
 
 PROJECT = Path(__file__).resolve().parents[1]
 GOLDEN = Path(__file__).parent / "golden"
@@ -70,7 +71,15 @@ def test_what_each_engine_is() -> None:
         "hollow": ("pipe", True, True, ()),
         "command": ("pipe", False, False, ()),
         "scripted": ("pipe", False, True, ()),
+        "claude": ("spool", False, True, ("--version",)),
+        "codex": ("pipe", False, False, ("--version",)),
     }
+    programs = {name: (each.program, each.help_argv, each.session_files) for name, each in registry.BUILT_IN.items()}
+    assert programs == {
+        "hollow": ("", (), ""), "command": ("", (), ""), "scripted": ("", (), ""),
+        "claude": ("claude", ("--help",), ".claude/projects/*/{session}.jsonl"),
+        "codex": ("codex", ("exec", "--help"), ".codex/sessions/*/*/*/rollout-*-{session}.jsonl"),
+    }  # fmt: skip
     assert registry.engine("command").dialect is TEXT_OR_JSON
     assert getattr(registry.engine("hollow"), "version", None) == __version__
 
@@ -158,7 +167,7 @@ def test_another_package_adds_an_engine(tmp_path: Path) -> None:
 def test_an_engine_of_another_package_is_named_among_the_known_ones(tmp_path: Path) -> None:
     found = asked(installed(tmp_path, WORKING), "carrot")
     assert found["code"] == 2
-    assert found["hint"] == "Engines: command, hollow, parrot, scripted."
+    assert found["hint"] == "Engines: claude, codex, command, hollow, parrot, scripted."
 
 
 def test_a_built_in_engine_cannot_be_replaced(tmp_path: Path) -> None:
@@ -207,12 +216,40 @@ def test_an_entry_that_leads_to_an_engine_is_one() -> None:
     assert found.name == "command"
 
 
+def brief(meta: RunMeta, **changes: Any) -> Brief:
+    """What an engine is told of the run *meta*, with *changes*."""
+    usual: dict[str, Any] = {
+        "root": Path("/w/shop"), "checkout": Path("/w/shop"), "private": Path("/p"), "home_dir": Path("/p/home"), "mutates": False,
+        "run_dir": Path("/r"), "index": Path("/i"), "prompt": "p", "session_id": "s", "python": "python3", "home": Path("/opt"),
+    }  # fmt: skip
+    return Brief(meta=meta, **{**usual, **changes})
+
+
 def test_hollow_is_only_told_the_options_that_there_are() -> None:
-    made = planned()
-    brief = Brief(
-        meta=made.meta, root=Path("/w/shop"), run_dir=Path("/r"), index=Path("/i"), prompt="p", session_id="s", python="python3",
-        home=Path("/opt"), options={"max_turns": "3"},
-    )  # fmt: skip
-    argv = registry.engine("hollow").command(brief).argv
+    argv = registry.engine("hollow").command(brief(planned().meta, options={"max_turns": "3"})).argv
     assert argv[-2:] == ("--max-turns", "3")
     assert "--num-ctx" not in argv
+
+
+def test_hollows_own_limit_of_turns_holds_unless_one_is_set() -> None:
+    assert "--max-turns" not in planned().command.argv
+    argv = planned(config=Config(max_turns=7)).command.argv
+    assert argv[argv.index("--max-turns") + 1] == "7"
+
+
+@pytest.mark.parametrize("level", ["none", "partial", "full"])
+@pytest.mark.parametrize("run_type", sorted(TIERS))
+def test_hollow_knows_how_it_is_walled_in(run_type: str, level: str) -> None:
+    """T147: its shell must not take a wall for granted that is not there."""
+    argv = planned(run_type, isolation=level).command.argv
+    assert argv[argv.index("--sandbox") + 1] == level
+
+
+def test_what_hollow_needs_of_the_machine_is_little() -> None:
+    """T131: a reflex needs no network, and only an agent that runs commands makes sandboxes of its own."""
+    reflex, model, fix = planned(), planned(mind="ollama", model="m"), planned("fix")
+    assert (reflex.command.network, model.command.network) == (False, True)
+    assert (reflex.command.nested, fix.command.nested) == (False, True)
+    assert reflex.command.read == (Path("/opt/agent-box/hollow"),)
+    assert reflex.command.write == (Path("/w/shop/.agents/hollow/index"),)
+    assert not reflex.command.env_test

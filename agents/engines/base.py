@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from agents.commands import CommandFile
     from agents.events import Dialect
     from agents.model import RunMeta
 
@@ -17,12 +18,54 @@ BASE_ENV = ("PATH", "HOME", "LANG", "LC_*", "TZ", "TMPDIR", "USER", "LOGNAME", "
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """What a run may use up; None is no limit."""
+
+    max_turns: int | None = None
+    max_usd: float | None = None
+    max_tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Program:
+    """The engine's program as it was found on this machine."""
+
+    path: str
+    """Absolute."""
+    version: str = ""
+    """What it prints when it is asked for its version; its first line."""
+    help_text: str = ""
+    """What it prints when it is asked for help: which options this version has."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Brief:
     """Everything an engine may know when it says how to call its program."""
 
     meta: RunMeta
     root: Path
-    """Where the agent works."""
+    """Where the agent works: the airlock of a run that may edit, else the operator's checkout."""
+    checkout: Path
+    """The operator's checkout."""
+    private: Path
+    """Folder of the run's own, outside of the agent's sight."""
+    home_dir: Path
+    """The HOME that the agent gets; kept for resume."""
+    mutates: bool
+    """Whether the tier may edit."""
+    resume: bool = False
+    """Whether the session exists already and is to be gone on with."""
+    message: str = ""
+    """What the operator adds when the run goes on."""
+    commands: tuple[CommandFile, ...] = ()
+    """The run's slash commands."""
+    isolation: str = "none"
+    """full, partial or none."""
+    network: bool = True
+    """Whether the run may reach the network."""
+    budget: Budget = field(default_factory=Budget)
+    program: Program | None = None
+    """The engine's program; None where the engine names none."""
     run_dir: Path
     """The outbox, the RUN_DIR of the prompt."""
     index: Path
@@ -52,6 +95,18 @@ class Command:
     """Whether it gets the variables of the repository's .env.test: a stranger's text, for programs that run tests."""
     stdin: bytes = b""
     """All it can read; then its input ends."""
+    read: tuple[Path, ...] = ()
+    """What else of this machine it must be able to read."""
+    write: tuple[Path, ...] = ()
+    """What else it must be able to write."""
+    lend: tuple[tuple[str, Path], ...] = ()
+    """(name in the private HOME, operator's file that is seen there, if it exists), read-only."""
+    network: bool = True
+    """Whether it needs the network."""
+    nested: bool = False
+    """Whether it makes sandboxes for children of its own."""
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    """Files to write below the run's private folder before the start, by relative name."""
 
 
 class Engine(Protocol):
@@ -66,8 +121,14 @@ class Engine(Protocol):
     dialect: Dialect
     tools: Mapping[str, str]
     """Logical tool names to the engine's own (D15)."""
+    program: str
+    """The program to look for on the operator's PATH; empty where the engine brings or is given its own."""
     version_argv: tuple[str, ...]
-    """What prints the program's version; empty where there is nothing to ask."""
+    """What prints the program's version, after its path; empty where there is nothing to ask."""
+    help_argv: tuple[str, ...]
+    """What prints its options, after its path; empty where there is nothing to ask."""
+    session_files: str
+    """Pattern of the files in the private HOME that hold the session ``{session}``; empty where none is kept."""
 
     def command(self, brief: Brief) -> Command:
         """How to start it for *brief*; raises OperatorError where the request does not fit this engine."""

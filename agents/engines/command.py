@@ -22,7 +22,10 @@ class AnyCommand:
     dialect = TEXT_OR_JSON
     # A strange program has no named tools: what it may do is what the sandbox lets it.
     tools: Mapping[str, str] = MappingProxyType({})
+    program = ""
     version_argv: tuple[str, ...] = ()
+    help_argv: tuple[str, ...] = ()
+    session_files = ""
 
     def command(self, brief: Brief) -> Command:
         """The operator's argv, unchanged; the task is on its standard input and in ``AGENT_BOX_TASK``."""

@@ -26,8 +26,12 @@ class Hollow:
     dialect = STREAM_JSON
     tools: Mapping[str, str] = MappingProxyType({
         "Grep": "Grep", "Ls": "Ls", "ReadFile": "ReadFile", "cat": "ReadFile", "GitDiff": "GitDiff",
+        "EditFile": "EditFile, WriteFile, Shell",
     })  # fmt: skip
+    program = ""
     version_argv: tuple[str, ...] = ()
+    help_argv: tuple[str, ...] = ()
+    session_files = ""
 
     def command(self, brief: Brief) -> Command:
         """How to start a cycle for the agent of the run's role, with the mind that was chosen for it."""
@@ -40,8 +44,10 @@ class Hollow:
             brief.python, "-P", "-s", "-m", "hollow", "cycle",
             "--mind", meta.mind or "reflex", "--run-type", meta.run_type, "--agent", meta.agent or "cedar",
             "--repo", str(brief.root), "--index", str(brief.index), "--session-id", brief.session_id,
-            "--system-prompt", brief.prompt,
+            "--system-prompt", brief.prompt, "--sandbox", brief.isolation,
         ]  # fmt: skip
+        if brief.mutates and brief.resume:
+            argv.append("--resume")
         if meta.mind == "ollama" and meta.model:
             argv += ["--model", meta.model]
         for name in _OPTIONS:
@@ -55,6 +61,11 @@ class Hollow:
             env=env,
             pass_env=(*BASE_ENV, "OLLAMA_*"),
             stdin=meta.task.encode("utf-8", "replace"),
+            read=(brief.home / "hollow",),
+            write=(brief.index,),
+            # Only a model is asked over the network; the commands that an editing agent runs have none of their own.
+            network=meta.mind == "ollama",
+            nested=brief.mutates,
         )
 
     @property

@@ -6,6 +6,8 @@ import reprlib
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
+from agents.engines.claude import Claude
+from agents.engines.codex import Codex
 from agents.engines.command import AnyCommand
 from agents.engines.hollow import Hollow
 from agents.engines.scripted import Scripted
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
 
 GROUP: Final = "agent_box.engines"
 BUILT_IN: Final[Mapping[str, Engine]] = MappingProxyType(
-    {engine.name: engine for engine in (Hollow(), AnyCommand(), Scripted())}
+    {engine.name: engine for engine in (Hollow(), Claude(), Codex(), AnyCommand(), Scripted())}
 )
 
 

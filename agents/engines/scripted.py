@@ -21,7 +21,10 @@ class Scripted:
     confined = False
     dialect = STREAM_JSON
     tools: Mapping[str, str] = MappingProxyType({})
+    program = ""
     version_argv: tuple[str, ...] = ()
+    help_argv: tuple[str, ...] = ()
+    session_files = ""
 
     def command(self, brief: Brief) -> Command:
         """The player with the run's history."""
