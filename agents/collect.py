@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING
 
-from agents import files
-from agents.errors import BoxError
+from agents import files, naming, workshop
+from agents.errors import BoxError, HostError
 from agents.model import is_terminal
 from agents.times import epoch
 
@@ -40,14 +40,38 @@ def _is_old(context: Context, name: str, keep_for: float | None) -> bool:
     return keep_for is not None and ended is not None and context.clock.wall() - ended > keep_for
 
 
-def remove(context: Context, name: str) -> None:
-    """Remove the box *name*; the ledger says so first, so that its seals are not missed (and never after)."""
+def airlocks(context: Context) -> list[str]:
+    """Names of the finished runs whose airlocks are still there: nothing of them is needed any more."""
+    trees = context.layout.trees
+    names = sorted(path.name for path in trees.iterdir()) if trees.is_dir() else []
+    return [name for name in names if naming.parse(name) and _is_over(context, name)]
+
+
+def close(context: Context, name: str) -> bool:
+    """Remove the airlock of the finished run *name*; one that holds work nobody has carried into the box stays."""
+    patch = context.store.load(name).patch or {}
+    try:
+        workshop.close(context, name, patch.get("tree"))
+    except HostError as why:
+        context.say(f"{name}: {why.message} {why.hint}".rstrip())
+        return False
+    return True
+
+
+def remove(context: Context, name: str) -> bool:
+    """Remove the box *name*; the ledger says so first, so that its seals are not missed (and never after).
+
+    Returns False where it stays: it is in use, or its airlock holds work that nobody has carried into the box.
+    """
+    if context.layout.tree(name).exists() and not close(context, name):
+        return False
     owner = context.store.own(name)
     if owner is None:
-        return
+        return False
     with contextlib.ExitStack() as undo:
         undo.callback(owner.release)
         _remove(context, name)
+    return True
 
 
 def _remove(context: Context, name: str) -> None:

@@ -23,7 +23,8 @@ HUMAN_ONLY: Final = ("merge_", "apply_")
 """How the names of commands begin that no model may invoke (seed 003, section 3; T129)."""
 
 # The real tool names of the program that reads these files (D15).
-_READ_ONLY: Final = "Read, Grep, Glob"
+# A bare `Read` would open the whole disk to the model that invokes the command.
+_READ_ONLY: Final = "Read(./**)"
 _SHORT_ID: Final = re.compile(r"[0-9a-f]{4,64}")
 _NAME: Final = re.compile(r"[a-z]+_[0-9a-f]{4,64}")
 _FRONTMATTER: Final = re.compile(r"---\n(?P<fields>(?:[^\n]+\n)*?)---\n")

@@ -67,15 +67,21 @@ def open_context(
         layout=layout,
         store=Store(layout),
         journal=Journal(layout, repo, clock, state_home(environ)),
-        config=config.resolve(flags or {}, environ, _settings(repo.root)),
+        config=config.resolve(flags or {}, environ, _settings(repo.root / "agent.yaml"), own=_own_settings(environ)),
         clock=clock,
         environ=environ,
         say=say or _to_stderr,
     )
 
 
-def _settings(root: Path) -> str | None:
-    path = root / "agent.yaml"
+def _own_settings(environ: Mapping[str, str]) -> str | None:
+    """The operator's own settings, from the configuration folder of the XDG rules."""
+    given, home = environ.get("XDG_CONFIG_HOME", ""), environ.get("HOME", "")
+    folder = Path(given) if given.startswith("/") else Path(home) / ".config" if home.startswith("/") else None
+    return _settings(folder / config.OWN_FILE) if folder else None
+
+
+def _settings(path: Path) -> str | None:
     if not path.exists() and not path.is_symlink():
         return None
     try:
@@ -85,9 +91,9 @@ def _settings(root: Path) -> str | None:
             os.close(files.open_regular(path, follow=True))
         return (data or b"").decode("utf-8")
     except UnicodeDecodeError as why:
-        raise OperatorError("agent.yaml is not UTF-8 text.", "Save it as UTF-8.") from why
+        raise OperatorError(f"{path.name} is not UTF-8 text.", "Save it as UTF-8.") from why
     except OSError as why:
-        raise OperatorError(f"agent.yaml cannot be read: {why.strerror}.", "Type: ls -l agent.yaml") from why
+        raise OperatorError(f"{path.name} cannot be read: {why.strerror}.", f"Type: ls -l {path}") from why
 
 
 _LARGEST_SETTINGS = 1024 * 1024
@@ -102,7 +108,7 @@ def _to_stderr(line: str) -> None:
 def prepare(context: Context) -> None:
     """Make the data folder and keep it out of git's sight; raises HostError where the disk says no."""
     context.store.prepare()
-    if os.statvfs(context.layout.data).f_bavail * os.statvfs(context.layout.data).f_frsize < _RESERVE:
+    if files.free(context.layout.data) < _RESERVE:
         raise HostError("The disk is nearly full.", "Free some space; `./agent gc` removes old runs.")
     with files.reported("keep .agents out of git's sight"), files.Lock(context.layout.repo_lock):
         git.exclude(context.repo, EXCLUDED)

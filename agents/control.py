@@ -9,6 +9,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from agents import procs
@@ -17,7 +18,7 @@ from agents.model import Phase, Status
 from agents.sweep import sweep
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from agents.context import Context
     from agents.model import RunState
@@ -64,10 +65,10 @@ def _id(name: str) -> str:
     return name.rpartition("__")[2]
 
 
-def detach(arguments: Sequence[str], given: bytes) -> str:
+def detach(arguments: Sequence[str], given: bytes, env: Mapping[str, str] = MappingProxyType({})) -> str:
     """Start the command line *arguments* as a supervisor of its own session; returns the name of its run.
 
-    *given* is what it reads from its standard input.
+    *given* is what it reads from its standard input, *env* further variables of its environment.
 
     Raises what it said, with its exit code, where it did not come as far as a box.
     """
@@ -78,7 +79,7 @@ def detach(arguments: Sequence[str], given: bytes) -> str:
         program = [sys.executable, *_isolation(), str(Path(__file__).with_name("__main__.py")), *arguments]
         process = subprocess.Popen(
             program, stdin=stdin, stdout=subprocess.DEVNULL, stderr=words, pass_fds=[write],
-            start_new_session=True, env={**os.environ, REPORT: str(write)},
+            start_new_session=True, env={**os.environ, **env, REPORT: str(write)},
         )  # fmt: skip
         os.close(write)
         name = report.readline().decode().strip()

@@ -5,32 +5,44 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import json
-import sys
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from agents import commands, files, git, journal, launch, naming, plan, policy, probe, procs, publish, settle
-from agents.context import HOME, Context, prepare
+from agents import (
+    commands,
+    files,
+    git,
+    launch,
+    naming,
+    plan,
+    policy,
+    publish,
+    redact,
+    resuming,
+    scenery,
+    settle,
+    workshop,
+)
+from agents.context import Context, prepare
 from agents.engines import registry
 from agents.errors import BoxError, HostError, OperatorError, Tampered
 from agents.interrupts import interrupts
 from agents.live import Line, LiveRun
-from agents.model import Actor, FailureKind, Phase, RunMeta, RunState, Status, step
-from agents.plan import Ask, RunPlan, Scene
+from agents.model import Actor, Failure, FailureKind, Phase, RunMeta, RunState, Status
 from agents.pump import Ending, trouble
 from agents.sweep import sweep
-from agents.times import iso
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from agents.engines.base import Engine
     from agents.files import Lock
     from agents.git import Fingerprint
     from agents.interrupts import Interrupts
+    from agents.plan import Ask, RunPlan
+    from agents.workshop import Bench
 
 _TOKENS: Final = 3
-RESUMABLE: Final = frozenset({Status.CRASHED, Status.STALLED, Status.STOPPED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +53,15 @@ class Outcome:
     state: RunState
 
 
-def decide(context: Context, ask: Ask) -> tuple[RunPlan, Engine]:
-    """What *ask* would become, with nothing touched (``--dry-run``); raises what planning raises."""
+def decide(context: Context, ask: Ask, *, engine: Engine | None = None) -> tuple[RunPlan, Engine]:
+    """What *ask* would become, with nothing touched (``--dry-run``); raises what planning raises.
+
+    *engine* is the one that the settings name unless it is given.
+    """
     plan.checked_task(ask.task)
     policy.tier(ask.run_type)
-    engine = registry.engine(context.config.engine)
-    scene = _scene(context, engine)
+    engine = engine or registry.engine(context.config.engine)
+    scene = scenery.look(context, engine)
     short_id = next(naming.short_ids(scene.token))
     made = plan.plan_run(ask, scene, context.config, engine, short_id)
     commands.check_budget(publish.in_use(context.layout), made.commands)
@@ -65,20 +80,22 @@ def start(context: Context, ask: Ask, *, claimed: Callable[[str], None] | None =
     sweep(context)
     # From before the claim to after the settling: whoever is asked to stop in between still says how it ended.
     with interrupts() as pending:
-        made, owner = _claim(context, ask, engine, first)
+        made, owner = claim(context, ask, engine, first)
         with contextlib.ExitStack() as undo:
             undo.callback(owner.release)
             return _run(context, engine, made, pending, claimed=claimed)
 
 
-def resume(context: Context, target: str, message: str = "") -> Outcome:
-    """Go on with a crashed, stalled or stopped run under the very same envelope (seed 003, phase 4; T143-T146)."""
+def resume(context: Context, target: str, message: str = "", *, fresh: bool = False) -> Outcome:
+    """Go on with a run that ended early or waits for review, under the same envelope (seed 003, phase 4; T143-T146).
+
+    *message* is what the operator adds to the task; *fresh* begins a new session in the same airlock.
+    """
     prepare(context)
     sweep(context)
     name = context.store.resolve(target)
     meta = context.store.meta(name)
-    _resumable(meta, context.store.load(name))
-    _check_sealed(context, name)
+    resuming.check(context, meta)
     engine = registry.engine(meta.engine)
     owner = context.store.own(name, timeout=1)
     if owner is None:
@@ -87,102 +104,26 @@ def resume(context: Context, target: str, message: str = "") -> Outcome:
         undo.callback(owner.release)
         pending = undo.enter_context(interrupts())
         # Somebody may have resumed and finished it between the look and the lock.
-        state = _resumable(meta, context.store.load(name))
-        scene = _scene(context, engine, meta)
-        made = plan.plan_resume(meta, state, message, scene, context.config, engine)
+        state = resuming.resumable(meta, context.store.load(name))
+        scene = scenery.look(context, engine, meta)
+        made = plan.plan_resume(meta, state, message, scene, context.config, engine, fresh=fresh)
+        if not fresh:
+            resuming.check_session(context, engine, meta, state)
         with files.reported("resume the run"):
             files.create(context.layout.active / meta.short_id, name.encode())
-            state = context.store.update(name, lambda now: _again(context, now, scene))
+            state = context.store.update(name, lambda now: resuming.again(context, now, scene, made))
         return _run(context, engine, dataclasses.replace(made, meta=meta, state=state), pending)
 
 
-def _resumable(meta: RunMeta, state: RunState) -> RunState:
-    if state.status not in RESUMABLE:
-        raise OperatorError(f"Run {meta.short_id} is {state.status} and cannot be resumed.", _instead(meta, state))
-    return state
-
-
-def _check_sealed(context: Context, name: str) -> None:
-    """Refuse a meta.yaml that is not the one of the start: it also says which program is run (T144)."""
-    entries = [entry for entry in context.journal.entries() if entry.get("run") == name]
-    facts = [entry["facts"] for entry in entries if isinstance(entry.get("facts"), dict)]
-    # Each by its last word: the operator may have accepted another one since.
-    at_start = [fact["meta_sha256"] for fact in facts if fact.get("meta_sha256")][-1:]
-    at_end = [seal["meta.yaml"] for seal in map(journal.evidence, entries) if "meta.yaml" in seal][-1:]
-    now = settle.hash_file(context.store.box(name), "meta.yaml")
-    if any(seal != now for seal in at_start + at_end):
-        raise Tampered(f"meta.yaml of {name} is not what was sealed.", "Start a new run.")
-
-
-def _instead(meta: RunMeta, state: RunState) -> str:
-    if state.status is Status.ACTIVE:
-        return f"Wait for it, or type: ./agent stop {meta.short_id}"
-    return f'Start a new one: ./agent {meta.run_type} "…"'
-
-
-def _again(context: Context, state: RunState, scene: Scene) -> RunState:
-    fresh = {
-        "phase": Phase.PREPARING, "failure": None, "exit_code": None, "ended_at": None, "boot_id": scene.boot_id,
-        "host_id": scene.host_id, "supervisor_pid": scene.supervisor[0], "supervisor_start": scene.supervisor[1],
-        "attempt": state.attempt + 1, "last_heartbeat": iso(context.clock.wall()),
-        "clock_offset": context.clock.offset(), "stall_after": context.config.stall_after,
-        "on_stall": context.config.on_stall,
-    }  # fmt: skip
-    return step(state, Status.ACTIVE, Actor.HUMAN, **fresh)
-
-
-def _scene(context: Context, engine: Engine, meta: RunMeta | None = None) -> Scene:
-    """Look up everything that planning needs; a resumed run keeps the mind and model of its *meta*."""
-    # Before the mind is asked for: a repository without a commit needs no server.
-    head = context.head()
-    if meta is None:
-        mind, model = _mind(context, engine)
-    else:
-        mind, model = meta.mind, meta.model
-    return Scene(
-        layout=context.layout, head=head, dirty=git.is_dirty(context.repo), now=context.clock.wall(),
-        token=context.token(), mind=mind, model=model, engine_version=getattr(engine, "version", None),
-        python=sys.executable, home=HOME, boot_id=procs.boot_id(), host_id=procs.host_id(),
-        supervisor=_myself(), clock_offset=context.clock.offset(),
-    )  # fmt: skip
-
-
-def _myself() -> tuple[int, int | None]:
-    import os
-
-    return os.getpid(), procs.start_of(os.getpid())
-
-
-def _mind(context: Context, engine: Engine) -> tuple[str | None, str | None]:
-    if engine.name != "hollow":
-        return None, None
-    wanted, model = context.config.mind, context.config.model
-    server = None if wanted == "reflex" else probe.ask(probe.url_of(context.environ))
-    choice = probe.choose(wanted, model, server)
-    context.say(choice.why)
-    return choice.mind, choice.model
-
-
-def _claim(context: Context, ask: Ask, engine: Engine, first: RunPlan) -> tuple[RunPlan, Lock]:
+def claim(context: Context, ask: Ask, engine: Engine, first: RunPlan) -> tuple[RunPlan, Lock]:
     """Give the run an id of its own and build its box; another start may have taken the first choice."""
     # A token gives a handful of ids, the last of them long: a second one is never needed but by a broken chance.
-    for scene in (_scene_of(context, first) for _ in range(_TOKENS)):
+    for scene in (scenery.again(context, first) for _ in range(_TOKENS)):
         for short_id in naming.short_ids(scene.token):
             made = plan.plan_run(ask, scene, context.config, engine, short_id)
             if context.store.reserve(short_id, made.meta.run_name):
                 return made, context.store.claim(made.meta, made.state, {})
     raise HostError("No free run id was found.", "Type: ./agent doctor")
-
-
-def _scene_of(context: Context, made: RunPlan) -> Scene:
-    """The scene that *made* was planned in, so that the claimed run differs from the dry one by its id alone."""
-    meta, state = made.meta, made.state
-    return Scene(
-        layout=context.layout, head=meta.repo_sha_start, dirty=meta.dirty, now=context.clock.wall(),
-        token=context.token(), mind=meta.mind, model=meta.model, engine_version=meta.engine_version,
-        python=sys.executable, home=HOME, boot_id=state.boot_id or "", host_id=state.host_id or "",
-        supervisor=_myself(), clock_offset=context.clock.offset(),
-    )  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -192,6 +133,8 @@ class _Course:
     ending: Ending = field(default_factory=Ending)
     answer: str = ""
     changed: tuple[str, ...] = ()
+    bench: Bench | None = None
+    patch: Mapping[str, Any] | None = None
 
 
 def _run(
@@ -206,7 +149,7 @@ def _run(
     course = _Course()
     envelope = settle.hash_file(context.store.box(made.meta.run_name), "meta.yaml")
     try:
-        _announce(context, made, claimed)
+        announce(context, made, claimed)
         with _published(context, made):
             _drive(context, engine, made, pending, course)
     except (BoxError, OSError) as why:
@@ -218,11 +161,13 @@ def _run(
     return _settle(context, engine, made, course)
 
 
-def _announce(context: Context, made: RunPlan, claimed: Callable[[str], None] | None) -> None:
+def announce(context: Context, made: RunPlan, claimed: Callable[[str], None] | None) -> None:
+    """Tell the world of a claimed run: whoever waits for its name, ``latest``, the ledger."""
     name = made.meta.run_name
     if claimed:
         claimed(name)
-    context.store.point("latest", name)
+    if made.meta.team is None:
+        context.store.point("latest", name)
     event = "run.started" if made.state.attempt == 1 else "run.resumed"
     # The envelope is sealed before the agent lives: what it makes of the file afterwards is no envelope (T144).
     sealed = {"meta_sha256": settle.hash_file(context.store.box(name), "meta.yaml")}
@@ -231,30 +176,78 @@ def _announce(context: Context, made: RunPlan, claimed: Callable[[str], None] | 
 
 def _drive(context: Context, engine: Engine, made: RunPlan, pending: Interrupts, course: _Course) -> None:
     line = Line()
+    course.bench = workshop.ready(context, made, lambda: pending.count > 0) if made.mutates else None
+    if pending.count:
+        # Stopped while it was made ready: an agent that never lived has no exit code.
+        course.ending.stopped = True
+        return
     before = _watched(context, engine)
     try:
-        course.ending, course.answer = launch.drive(context, engine, made, LiveRun(context, made.meta, line), pending)
+        live = LiveRun(context, made.meta, line)
+        course.ending, course.answer = launch.drive(context, engine, made, course.bench, live, pending)
+        course.ending.notes += course.bench.notes if course.bench else ()
     finally:
         line.clear()
-    course.changed += before.changes(git.fingerprint(context.repo, before)) if before else ()
+    _compare(context, made, before, course)
+    if course.bench:
+        _check(context, engine, made, course, pending)
+
+
+def _compare(context: Context, made: RunPlan, before: Fingerprint | None, course: _Course) -> None:
+    """Look what changed in the operator's repository meanwhile: behind the full wall only the operator can do so."""
+    changed = before.changes(git.fingerprint(context.repo, before)) if before else ()
+    if made.state.isolation != "full":
+        course.changed += changed
+    elif changed:
+        shown = redact.visible(", ".join(changed[:5]))
+        course.ending.notes.append(f"the checkout changed while it ran, which the agent could not do: {shown}")
+
+
+def _check(context: Context, engine: Engine, made: RunPlan, course: _Course, pending: Interrupts) -> None:
+    """Run the `check:` commands of a run that has ended well; what fails there is the run's failure (T137)."""
+    status, *_ = settle.decide(course.ending, engine.dialect, course.changed)
+    if status is Status.DONE and course.bench:
+        failed = workshop.checked(context, made, course.bench, lambda: pending.count > 0)
+        if failed:
+            course.ending.cause, course.ending.message = FailureKind.TESTS_FAILED, failed
+        course.ending.stopped = course.ending.stopped or pending.count > 0
+
+
+def _export(context: Context, made: RunPlan, course: _Course) -> None:
+    """Carry the agent's work into the box, whatever its end was: a part of it is better than nothing."""
+    try:
+        course.patch = workshop.export(context, made.meta, course.bench)
+    except (BoxError, OSError) as why:
+        course.ending.cause = course.ending.cause or FailureKind.EXPORT
+        words = why.message if isinstance(why, BoxError) else str(why.strerror)
+        course.ending.message = course.ending.message or f"Its work could not be carried into the box: {words}"
 
 
 def _settle(context: Context, engine: Engine, made: RunPlan, course: _Course) -> Outcome:
     """Bring the run to its end on disk; only what cannot be written at all leaves it to the next sweep."""
     meta = made.meta
     with files.reported("record how the run ended"):
+        failure = _known(settle.decide(course.ending, engine.dialect, course.changed))
         try:
-            context.store.update(meta.run_name, lambda state: _finalizing(state, course.ending))
+            context.store.update(
+                meta.run_name, lambda now: _finalizing(settle.untouched(made.state, now), course.ending, failure)
+            )
         except (Tampered, OperatorError):
             # Its box was removed or spoiled while it ran: what this process knows is the truth.
             course.changed += ("its own box",)
-            context.store.restore(meta, _finalizing(made.state, course.ending))
+            context.store.restore(meta, _finalizing(made.state, course.ending, failure))
+    if made.mutates:
+        _export(context, made, course)
     try:
         settle.write_report(context.store.box(meta.run_name), meta, course.ending, course.answer)
     except OSError as why:
         course.ending = _failed(course.ending, why)
-    outcome = settle.decide(course.ending, engine.dialect, course.changed)
-    state = settle.conclude(context.store, context.journal, context.clock, meta, Actor.OWNER, outcome, course.ending)
+    outcome = settle.decide(
+        course.ending, engine.dialect, course.changed, patch=bool(course.patch and course.patch["files"])
+    )
+    state = settle.conclude(
+        context.store, context.journal, context.clock, meta, Actor.OWNER, outcome, course.ending, course.patch
+    )
     return Outcome(meta, state)
 
 
@@ -273,7 +266,7 @@ def _phase(context: Context, made: RunPlan, phase: Phase) -> None:
 
 
 def _watched(context: Context, engine: Engine) -> Fingerprint | None:
-    """The repository's fingerprint before the run, where a change could be the agent's doing (T147)."""
+    """The repository's fingerprint before the run, where it is an agent with hands of its own (T147)."""
     return None if engine.confined else git.fingerprint(context.repo)
 
 
@@ -284,6 +277,9 @@ def _failed(ending: Ending, why: BoxError | OSError) -> Ending:
     if isinstance(why, OSError) or isinstance(why.__cause__, OSError):
         kind, message = trouble(why)
         cause = FailureKind.ENOSPC if kind is FailureKind.ENOSPC else cause
+        # Before the agent lives much more than the box is looked at: a sentence that names the file cannot mislead.
+        if kind is FailureKind.IO and isinstance(why, OSError) and why.filename is not None:
+            message = f"{redact.visible(str(why.filename), newlines=True)} cannot be used: {why.strerror}."
     return dataclasses.replace(ending, cause=ending.cause or cause, message=ending.message or message)
 
 
@@ -299,11 +295,23 @@ def _broken(context: Context, meta: RunMeta, ending: Ending, why: Exception) -> 
     return dataclasses.replace(ending, cause=FailureKind.INTERNAL, message=message)
 
 
-def _finalizing(state: RunState, ending: Ending) -> RunState:
+def _known(outcome: tuple[Status, FailureKind | None, str]) -> Failure | None:
+    """What a sweep has to know should this process die now: an exit code of 0 does not make a good end of a bad one."""
+    status, kind, message = outcome
+    if status is Status.STOPPED:
+        return Failure(kind=FailureKind.SUPERVISOR_DIED, message="You stopped it, and then its supervisor died.")
+    return Failure(kind=kind, message=message) if kind else None
+
+
+def _finalizing(state: RunState, ending: Ending, failure: Failure | None) -> RunState:
     if state.status not in {Status.ACTIVE, Status.STALLED}:
         return state
     session = state.session_id or ending.progress.session_id
-    return dataclasses.replace(state, phase=Phase.FINALIZING, exit_code=ending.exit_code, session_id=session)
+    return dataclasses.replace(
+        state, phase=Phase.FINALIZING, exit_code=ending.exit_code, session_id=session,
+        # What a watchdog has said of a stalled run stands.
+        failure=failure if state.status is Status.ACTIVE else state.failure,
+    )  # fmt: skip
 
 
 def as_json(outcome: Outcome, context: Context) -> str:

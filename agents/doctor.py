@@ -10,7 +10,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from agents import git, probe, procs, units
+from agents import git, probe, procs, sandbox, units
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -42,6 +42,7 @@ def examine(root: Path, config: Config, environ: Mapping[str, str]) -> Iterator[
     yield _machine()
     yield from _ollama(config, environ)
     yield _program("Claude Code", "claude", "npm install -g @anthropic-ai/claude-code", environ)
+    yield _program("Codex", "codex", "npm install -g @openai/codex", environ)
     yield _sandbox(environ)
     yield _disk(root)
     yield _clock()
@@ -77,10 +78,11 @@ def _ollama(config: Config, environ: Mapping[str, str]) -> Iterator[Check]:
         yield Check("Ollama", "warn", f"no answer at {server.url}: scouts use the reflex mind", remedy)
         return
     yield Check("Ollama", "ok", f"{server.url}, {len(server.models)} models")
-    if server.has(config.model):
-        yield Check("model", "ok", config.model)
+    model = config.model or probe.MODEL
+    if server.has(model):
+        yield Check("model", "ok", model)
     else:
-        yield Check("model", "warn", f"{config.model} is not there", f"ollama pull {config.model}")
+        yield Check("model", "warn", f"{model} is not there", f"ollama pull {model}")
 
 
 def _program(title: str, name: str, remedy: str, environ: Mapping[str, str]) -> Check:
@@ -89,10 +91,10 @@ def _program(title: str, name: str, remedy: str, environ: Mapping[str, str]) -> 
 
 
 def _sandbox(environ: Mapping[str, str]) -> Check:
-    found = shutil.which("bwrap", path=environ.get("PATH"))
-    what = f"bubblewrap at {found}" if found else "bubblewrap is not installed"
-    note = f"{what}; read-only runs have no airlock yet: isolation is “none” and said with every run"
-    return Check("sandbox", "warn", note, "" if found else "apt install bubblewrap")
+    # Asked anew: what a cache remembers is what a doctor should not rely on.
+    offer = sandbox.offered(environ, None)
+    note = " ".join(line for line in sandbox.describe(offer) if not line.startswith("Type: "))
+    return Check("sandbox", "ok" if offer.level == "full" else "warn", note, offer.hint)
 
 
 def _disk(root: Path) -> Check:

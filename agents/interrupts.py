@@ -40,6 +40,20 @@ class Interrupts:
         os.close(self._write)
 
 
+_PDEATHSIG: Final = 1  # linux/prctl.h
+
+
+def end_with_parent() -> None:
+    """Have this process asked to stop when the one that started it dies, by whatever death."""
+    import ctypes
+
+    parent = os.getppid()
+    ctypes.CDLL(None, use_errno=True).prctl(_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+    # It may have died in between.
+    if os.getppid() != parent:
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
 @contextlib.contextmanager
 def interrupts() -> Iterator[Interrupts]:
     """Count SIGINT, SIGTERM and SIGHUP for the time of the ``with`` instead of dying of them.

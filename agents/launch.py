@@ -7,9 +7,10 @@ import dataclasses
 import errno
 import json
 import os
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from agents import environment, files, plan, procs
+from agents import airlock, enclosure, environment, files, plan, procs, settle
 from agents.follower import Follower
 from agents.model import Phase
 from agents.pump import Ending, Pump
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from agents.plan import RunPlan
     from agents.pump import Listener
     from agents.recorder import Recorder
+    from agents.workshop import Bench
 
 STDERR_LIMIT: Final = 64 * 1024 * 1024
 """Bytes of stderr that are kept; the rest is read (a full pipe would stop the agent) and counted."""
@@ -35,42 +37,54 @@ RESERVE: Final = 1024 * 1024
 """Bytes kept free for the end of the run: report, state, ledger entry, dashboard."""
 
 
-_ENV_TEST_LIMIT: Final = 256 * 1024
-
-
 def agent_environment(context: Context, made: RunPlan, box: Box) -> dict[str, str]:
     """The environment of the agent of *made* in *box* (T151)."""
-    text = files.read_capped(context.layout.root / ".env.test", _ENV_TEST_LIMIT) if made.command.env_test else None
-    env_test = (text or b"").decode("utf-8", "replace")
+    path = context.layout.root / ".env.test"
+    env_test = (files.read_capped(path, settle.ENV_TEST_LIMIT) or b"") if made.command.env_test else b""
     fixed = {
         procs.RUN_MARK: procs.mark(box.path),
         "AGENT_BOX_RUN": made.meta.run_name,
         "RUN_DIR": str(box.outbox),
         "AGENT_BOX_RUN_DIR": str(box.outbox),
+        # Its own: what the operator's home holds is none of its business, and what it keeps there is there at a resume.
+        "HOME": str(box.home),
         **made.command.env,
     }
-    return environment.compose(context.environ, (*made.command.pass_env, *context.config.env), env_test, fixed)
+    # The full sandbox has a /tmp of its own; without it the operator's would be shared.
+    fixed["TMPDIR"] = "/tmp" if made.state.isolation == "full" else str(box.home / "tmp")  # noqa: S108 - see above
+    return environment.compose(
+        context.environ, (*made.command.pass_env, *context.config.env), env_test.decode("utf-8", "replace"), fixed
+    )
 
 
 def drive(
-    context: Context, engine: Engine, made: RunPlan, listener: Listener, interrupts: Interrupts
+    context: Context, engine: Engine, made: RunPlan, bench: Bench | None, listener: Listener, interrupts: Interrupts
 ) -> tuple[Ending, str]:
-    """Run the agent of *made* until nothing of it is left; returns how it ended and, of plain text, the last of it."""
+    """Run the agent of *made* until nothing of it is left; returns how it ended and, of plain text, the last of it.
+
+    *bench* is its airlock, None for a run that may not edit.
+    """
     with _reserved(context.store.box(made.meta.run_name)) as box:
-        return _drive(context, engine, made, box, listener, interrupts)
+        return _drive(context, engine, made, bench, box, listener, interrupts)
 
 
 def _drive(
-    context: Context, engine: Engine, made: RunPlan, box: Box, listener: Listener, interrupts: Interrupts
-) -> tuple[Ending, str]:
+    context: Context, engine: Engine, made: RunPlan, bench: Bench | None, box: Box, listener: Listener,
+    interrupts: Interrupts,
+) -> tuple[Ending, str]:  # fmt: skip
     env = agent_environment(context, made, box)
-    launch = {**plan.describe(made, sorted(env)), "cwd": str(context.layout.root), "attempt": made.state.attempt}
+    launch = {**plan.describe(made, sorted(env)), "cwd": str(made.root), "attempt": made.state.attempt}
     files.write(box.launch, json.dumps(launch, indent=1).encode())
-    stdin = box.path / "private" / "stdin"
+    stdin = box.private / "stdin"
     files.write(stdin, made.command.stdin, durable=False)
+    files.make_folder(box.home / "tmp")
+    for name, data in made.command.files.items():
+        files.make_folder((box.private / name).parent)
+        files.write(box.private / name, data, durable=False)
     spool = _fresh(box.spool) if engine.output == "spool" else None
+    cell = enclosure.cell(context, made, env, bench.linked if bench else ())
     child = procs.spawn(
-        made.command.argv, cwd=context.layout.root, env=env, stdin=stdin, spool=spool, grace=made.limits.grace
+        made.command.argv, cwd=made.root, env=env, stdin=stdin, spool=spool, grace=made.limits.grace, cell=cell
     )
     with contextlib.ExitStack() as undo:
         undo.callback(child.close)
@@ -81,7 +95,11 @@ def _drive(
         undo.enter_context(_closing(stderr))
         follower = Follower(box.stream, engine.dialect, start=stream.size)
         undo.callback(follower.close)
-        ending = Pump(child, stream, stderr, follower, made.limits, context.clock, listener).run(interrupts)
+        pump = Pump(
+            child, stream, stderr, follower, made.limits, context.clock, listener,
+            stamp=partial(airlock.stamp, made.root) if made.mutates else str, free=partial(files.free, box.path),
+        )  # fmt: skip
+        ending = pump.run(interrupts)
         if isinstance(stream, SpoolRecorder) and stream.tampered:
             ending.notes.append("the agent shortened its own output file while it was read")
         return ending, follower.tail() if engine.dialect.plain else ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import posixpath
 import re
 import uuid
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from agents import commands, naming, policy, prompts, redact
-from agents.engines.base import Brief, Command
+from agents.engines.base import Brief, Budget, Command
 from agents.errors import AgentError, HostError, OperatorError, Tampered
 from agents.model import RunMeta, RunState
 from agents.timers import Limits
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
     from agents.commands import CommandFile
     from agents.config import Config
-    from agents.engines.base import Engine
+    from agents.engines.base import Engine, Program
     from agents.layout import Layout
 
 TASK_LIMIT: Final = 1024 * 1024
@@ -40,6 +41,8 @@ class Ask:
     task: str
     argv: tuple[str, ...] = ()
     """What followed ``--``."""
+    team: str | None = None
+    """Name of the run that this one is to be a part of."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +67,8 @@ class Scene:
     supervisor: tuple[int, int | None]
     """Pid and start time of this process."""
     isolation: str = "none"
+    program: Program | None = None
+    """The engine's program on this machine."""
     clock_offset: float | None = None
     """Wall minus monotonic time in seconds: tells silence before the first sign of life from a clock that jumped."""
 
@@ -78,6 +83,16 @@ class RunPlan:
     prompt: str
     command: Command
     limits: Limits
+    root: Path
+    """Where the agent works: its airlock, or the operator's checkout."""
+    mutates: bool
+    """Whether it works in an airlock."""
+    program: Program | None = None
+    """The engine's program on this machine."""
+    worktree: str | None = None
+    """Its airlock, as the state names it."""
+    resumes: bool = False
+    """Whether it goes on with a session of its agent."""
 
 
 def plan_run(ask: Ask, scene: Scene, config: Config, engine: Engine, short_id: str) -> RunPlan:
@@ -95,12 +110,14 @@ def plan_run(ask: Ask, scene: Scene, config: Config, engine: Engine, short_id: s
         dirty=scene.dirty, engine=engine.name, model=scene.model, engine_version=scene.engine_version,
         agent=tier.agent if scene.mind else None, mind=scene.mind, tools_allowlist=tier.tools, safe_commands=safe,
         human_only_commands=human, config_hash=policy.config_hash(tier.tools, safe, human),
-        commands_digest=commands.digest(files), isolation=scene.isolation, argv=ask.argv, created_at=iso(scene.now),
+        commands_digest=commands.digest(files), isolation=scene.isolation, argv=ask.argv, team=ask.team,
+        created_at=iso(scene.now),
     )  # fmt: skip
+    root = _root(scene.layout, meta)
     state = RunState(
         boot_id=scene.boot_id, host_id=scene.host_id, supervisor_pid=scene.supervisor[0],
         supervisor_start=scene.supervisor[1], isolation=scene.isolation, model=scene.model,
-        session_cwd=str(scene.layout.root),
+        session_cwd=str(root), worktree_path=_worktree(scene.layout, root) if tier.mutates else None,
         stall_after=config.stall_after, on_stall=config.on_stall, started_at=iso(scene.now),
         clock_offset=scene.clock_offset,
         config_hash=meta.config_hash,
@@ -108,12 +125,25 @@ def plan_run(ask: Ask, scene: Scene, config: Config, engine: Engine, short_id: s
     return _complete(meta, state, files, scene, config, engine, session=_session(scene.token, short_id))
 
 
-def plan_resume(meta: RunMeta, state: RunState, message: str, scene: Scene, config: Config, engine: Engine) -> RunPlan:
+def _worktree(layout: Layout, root: Path) -> str:
+    """How the state names the airlock: from the root of the repository, as in the seed's example."""
+    return posixpath.relpath(root, layout.root)
+
+
+def _root(layout: Layout, meta: RunMeta) -> Path:
+    """Where the agent of *meta* works (T125)."""
+    return layout.tree(meta.run_name) if policy.tier(meta.run_type).mutates else layout.root
+
+
+def plan_resume(
+    meta: RunMeta, state: RunState, message: str, scene: Scene, config: Config, engine: Engine, *, fresh: bool = False
+) -> RunPlan:
     """The run that *meta* and *state* become when they go on with the same envelope (seed 003, phase 4; T143).
 
-    *message* is what the operator adds to the task, or empty. Raises Tampered where the envelope that follows from
-    meta.yaml is not the one that was sealed (T144), HostError where this machine now isolates less than it did or than
-    the settings ask for, AgentError where the agent's session cannot be named on a command line.
+    *message* is what the operator adds to the task, or empty; *fresh* begins a new session. Raises Tampered where the
+    envelope that follows from meta.yaml is not the one that was sealed (T144), HostError where this machine now
+    isolates less than it did or than the settings ask for, AgentError where the agent's session cannot be named on a
+    command line.
     """
     _check_envelope(meta, state)
     _check_isolation(config, scene.isolation)
@@ -124,8 +154,12 @@ def plan_resume(meta: RunMeta, state: RunState, message: str, scene: Scene, conf
         )
     files = commands.command_set(meta.short_id, meta.run_name, str(scene.layout.box(meta.run_name).outbox))
     again = dataclasses.replace(meta, task=f"{meta.task}\n\n{checked_task(message)}" if message else meta.task)
-    session = _announced(state) or _session(scene.token, meta.short_id)
-    return _complete(again, state, files, scene, config, engine, session=session)
+    known = None if fresh else _announced(state)
+    made = _complete(
+        again, state, files, scene, config, engine,
+        session=known or _session(scene.token, meta.short_id), resume=known is not None, message=message,
+    )  # fmt: skip
+    return dataclasses.replace(made, meta=meta)
 
 
 def _check_envelope(meta: RunMeta, state: RunState) -> None:
@@ -166,19 +200,28 @@ def _complete(
     engine: Engine,
     *,
     session: str,
+    resume: bool = False,
+    message: str = "",
 ) -> RunPlan:
-    box = scene.layout.box(meta.run_name)
+    box, mutates = scene.layout.box(meta.run_name), policy.tier(meta.run_type).mutates
+    root = _root(scene.layout, meta)
     prompt = prompts.system_prompt(
         run_type=meta.run_type, run_name=meta.run_name, run_dir=str(box.outbox), tools=meta.tools_allowlist,
         safe_commands=meta.safe_commands, human_only_commands=meta.human_only_commands,
-        mutates=policy.tier(meta.run_type).mutates,
+        mutates=mutates,
     )  # fmt: skip
     brief = Brief(
-        meta=meta, root=scene.layout.root, run_dir=box.outbox, index=scene.layout.search_index, prompt=prompt,
-        session_id=session, python=scene.python, home=scene.home, options=_options(config),
+        meta=meta, root=root, checkout=scene.layout.root, private=box.private, home_dir=box.home, mutates=mutates,
+        run_dir=box.outbox, index=scene.layout.search_index, prompt=prompt, session_id=session, resume=resume,
+        message=message, commands=files, isolation=scene.isolation, network=config.network != "off",
+        budget=Budget(max_turns=config.max_turns, max_usd=config.max_usd, max_tokens=config.max_tokens),
+        program=scene.program, python=scene.python, home=scene.home, options=_options(config),
     )  # fmt: skip
-    command = engine.command(brief)
-    return RunPlan(meta=meta, state=state, commands=files, prompt=prompt, command=command, limits=limits(config))
+    return RunPlan(
+        meta=meta, state=state, commands=files, prompt=prompt, command=engine.command(brief), limits=limits(config),
+        root=root, mutates=mutates, program=scene.program,
+        worktree=_worktree(scene.layout, root) if mutates else None, resumes=resume,
+    )  # fmt: skip
 
 
 def checked_task(task: str) -> str:
@@ -215,7 +258,7 @@ def _options(config: Config) -> dict[str, str]:
         "num_ctx": str(config.num_ctx),
         "keep_alive": config.keep_alive,
         "call_timeout": f"{config.call_timeout:g}",
-        "max_turns": str(config.max_turns),
+        **({} if config.max_turns is None else {"max_turns": str(config.max_turns)}),
     }
 
 
@@ -223,7 +266,8 @@ def limits(config: Config) -> Limits:
     """The limits of a run under *config*."""
     return Limits(
         stall_after=config.stall_after, linger=config.linger, grace=config.grace, timeout=config.timeout,
-        max_output=config.max_output, on_stall=config.on_stall,
+        max_output=config.max_output, on_stall=config.on_stall, max_turns=config.max_turns, max_usd=config.max_usd,
+        max_tokens=config.max_tokens, min_free=config.min_free, loop_after=config.loop_after,
     )  # fmt: skip
 
 
@@ -246,6 +290,7 @@ def facts(meta: RunMeta, state: RunState) -> dict[str, Any]:
         "started_at": state.started_at, "ended_at": state.ended_at, "attempt": state.attempt,
         "patch": dict(state.patch) if state.patch else None, "usage": dict(state.usage), "exit_code": state.exit_code,
         "config_hash": meta.config_hash, "repo_sha_start": meta.repo_sha_start, "failure": failure,
+        **({"workers": list(state.workers)} if state.workers else {}), **({"team": meta.team} if meta.team else {}),
     }  # fmt: skip
 
 
@@ -253,6 +298,7 @@ def describe(plan: RunPlan, env_names: list[str]) -> dict[str, Any]:
     """The plan as a mapping, for ``--dry-run`` and for the launch record: no value of a variable is in it (T154)."""
     return {
         "meta": plan.meta.to_dict(),
+        "works_in": str(plan.root),
         "argv": [redact.redact(word) for word in plan.command.argv],
         "environment": sorted(env_names),
         "stdin_bytes": len(plan.command.stdin),

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     import http.client
     from collections.abc import Mapping
 
+MODEL: Final = "qwen3.5:9b"
+"""The model that hollow asks for where nothing else is set."""
 DEFAULT_HOST: Final = "http://127.0.0.1:11434"
 PATIENCE: Final = 1.0
 """Seconds: a server that takes longer to say hello counts as absent for the default mind (issue 2, part 7)."""

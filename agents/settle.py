@@ -8,12 +8,15 @@ import hashlib
 import os
 from typing import TYPE_CHECKING, Any, Final
 
-from agents import facts, files, plan, redact
+from agents import budget, facts, files, plan, redact
+from agents.errors import Tampered
 from agents.layout import EVIDENCE, LATEST
 from agents.model import Actor, Failure, FailureKind, Phase, Status, step
 from agents.times import iso
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from agents.events import Dialect
     from agents.journal import Journal
     from agents.layout import Box
@@ -24,6 +27,12 @@ if TYPE_CHECKING:
 
 REPORT_LIMIT: Final = 4 * 1024 * 1024
 """Bytes of a report that the agent left in its outbox."""
+
+PATCH_LIMIT: Final = 2 * 1024**3
+"""Bytes of a patch that are read back."""
+
+ENV_TEST_LIMIT: Final = 256 * 1024
+"""Bytes of a .env.test file that are read."""
 
 # Exit codes that say how a process was ended (128 + signal is a shell's way of saying it). T137.
 _KILLED: Final = frozenset({-9, 137})
@@ -40,11 +49,19 @@ EVENTS: Final = {
 """Ledger event of a status; every other end is ``run.finished``."""
 
 
-def decide(ending: Ending, dialect: Dialect, breach: tuple[str, ...] = ()) -> tuple[Status, FailureKind | None, str]:
-    """Status, failure kind and sentence for a read-only run's *ending* (D13, T136, T137); pure.
+def decide(
+    ending: Ending, dialect: Dialect, breach: tuple[str, ...] = (), *, patch: bool = False
+) -> tuple[Status, FailureKind | None, str]:
+    """Status, failure kind and sentence for a run's *ending* (D13, T136, T137); pure.
 
-    *breach* names what changed in the operator's repository although nothing should have (T147).
+    *breach* names what changed in the operator's repository although nothing should have (T147). *patch* says whether
+    the run has changed anything in its airlock: then a good end is one for a human to review.
     """
+    status, kind, message = _decide(ending, dialect, breach)
+    return (Status.REVIEW if status is Status.DONE and patch else status), kind, message
+
+
+def _decide(ending: Ending, dialect: Dialect, breach: tuple[str, ...]) -> tuple[Status, FailureKind | None, str]:
     if breach:
         shown = ", ".join(breach[:5]) + (f" and {len(breach) - 5} more" if len(breach) > 5 else "")  # noqa: PLR2004
         return Status.CRASHED, FailureKind.AIRLOCK_BREACH, f"It changed the repository: {redact.visible(shown)}."
@@ -72,6 +89,9 @@ def _by_result(ending: Ending) -> tuple[Status, FailureKind | None, str]:
         # Cut before it is looked through: a line of many megabytes must not hold up the end of a run.
         first = redact.visible(redact.redact(result.text.strip().partition("\n")[0][:_FIRST_LINE]))[:300]
         return Status.CRASHED, FailureKind.TOOL_ERROR, first or f"The agent reported {result.subtype}."
+    if result.turns == 0:
+        # What looked like a command was taken for one, and it is not known: no model has seen the task.
+        return Status.CRASHED, FailureKind.TOOL_ERROR, "The agent ended without a single turn of its model."
     # One that lingered after a good result was ended by us; its exit code says nothing (P13).
     return (Status.DONE, None, "") if ending.lingered else _by_exit_code(ending, "The agent")
 
@@ -87,6 +107,24 @@ def _by_exit_code(ending: Ending, who: str) -> tuple[Status, FailureKind | None,
     if code in _ABORTED:
         return Status.CRASHED, FailureKind.AGENT_ABORT, f"{who} was interrupted (exit code {code})."
     return Status.CRASHED, FailureKind.TOOL_ERROR, f"{who} ended with exit code {code}."
+
+
+_FIXED: Final = (
+    "isolation", "config_hash", "boot_id", "host_id", "supervisor_pid", "supervisor_start", "session_cwd",
+    "worktree_path", "started_at", "attempt", "merge", "workers",
+)  # fmt: skip
+"""Fields of the state that nobody changes while a run is at work."""
+
+
+def untouched(before: RunState, now: RunState) -> RunState:
+    """*now*, the state of a run at work that began as *before*; raises Tampered if somebody else has written it.
+
+    A watchdog may have called it stalled; everything else in there is its supervisor's alone.
+    """
+    odd = [name for name in _FIXED if getattr(before, name) != getattr(now, name)]
+    if odd or now.status not in {Status.ACTIVE, Status.STALLED}:
+        raise Tampered("state.json was changed while the run was at work.")
+    return now
 
 
 def write_report(box: Box, meta: RunMeta, ending: Ending, answer: str) -> None:
@@ -115,7 +153,8 @@ def last_safe_artifact(box: Box) -> str | None:
 
 def seal(box: Box) -> dict[str, str]:
     """SHA-256 of every file of evidence that the box holds."""
-    return {name: digest for name in EVIDENCE if (digest := hash_file(box, name))}
+    patches = sorted(f"patches/{path.name}" for path in box.patches.glob("agent_*.patch"))
+    return {name: digest for name in (*EVIDENCE, *patches) if (digest := hash_file(box, name))}
 
 
 def hash_file(box: Box, name: str) -> str | None:
@@ -133,10 +172,12 @@ def conclude(
     actor: Actor,
     outcome: tuple[Status, FailureKind | None, str],
     ending: Ending,
+    patch: Mapping[str, Any] | None = None,
 ) -> RunState:
     """Write the end of the run: state first, then what follows from it (ledger, pointers, marker).
 
-    A status that a watchdog has set meanwhile stands. Raises HostError where the end cannot be recorded.
+    *patch* is what there is to say of changes.patch. A status that a watchdog has set meanwhile stands. Raises
+    HostError where the end cannot be recorded.
     """
     status, kind, message = outcome
     box = store.box(meta.run_name)
@@ -146,9 +187,10 @@ def conclude(
         settled: dict[str, Any] = {
             "phase": Phase.SETTLED, "pid": None, "pid_start": None, "guard_pid": None, "guard_start": None,
             "ended_at": iso(clock.wall()), "exit_code": ending.exit_code, "events": ending.lines,
-            "usage": ending.progress.result.usage if ending.progress.result else state.usage,
+            # A sweep has reread the streams of all attempts, a live supervisor knows of its own alone.
+            "usage": budget.add(state.usage if actor is Actor.OWNER else {}, budget.usage(ending.progress)),
             "model": ending.progress.model or state.model, "notes": (*state.notes, *_notes(ending)),
-            "session_id": state.session_id or ending.progress.session_id,
+            "session_id": state.session_id or ending.progress.session_id, "patch": patch or state.patch,
         }  # fmt: skip
         if state.status is not Status.ACTIVE and (state.status is status or _was_killed(kind, ending)):
             return dataclasses.replace(state, **settled)

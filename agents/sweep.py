@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import time
 from typing import TYPE_CHECKING, Final
 
-from agents import files, plan, procs, publish, settle, watchdog
+from agents import files, gate, plan, policy, procs, publish, settle, watchdog, workshop
 from agents.engines import registry
 from agents.errors import BoxError
 from agents.events import PLAIN, reduce
@@ -51,6 +52,8 @@ def _tend(context: Context, short_id: str, name: str) -> bool:
     if not context.store.box(name).state.exists():
         _drop_marker(context, short_id)
         return False
+    if gate.unfinished(context, name):
+        return gate.recover(context, name) is not None
     state = context.store.load(name)
     verdict = watchdog.judge(state, facts(context, name, state), _patience(context, state))
     if verdict in {Verdict.FINE, Verdict.FOREIGN}:
@@ -113,15 +116,23 @@ def _stall(context: Context, name: str, state: RunState) -> bool:
         last_safe_artifact=settle.last_safe_artifact(context.store.box(name)),
     )
 
+    marked = False
+
     def change(now: RunState) -> RunState:
-        return step(now, Status.STALLED, Actor.WATCHDOG, failure=failure) if now.status is Status.ACTIVE else now
+        nonlocal marked
+        marked = now.status is Status.ACTIVE
+        return step(now, Status.STALLED, Actor.WATCHDOG, failure=failure) if marked else now
 
     written = context.store.update(name, change)
-    if written.status is not Status.STALLED:
-        # It ended by itself a moment before.
+    if not marked:
+        # It ended by itself a moment before, or another sweep has said so already.
         return False
     context.journal.append("run.stalled", name, plan.facts(meta, written))
     publish.remove(context.layout, meta.short_id)
+    # Its supervisor may have woken and written its end in between: the ledger's last word must be that end.
+    now = context.store.load(name)
+    if now.phase is Phase.SETTLED:
+        _catch_up(context, meta, now)
     return True
 
 
@@ -136,16 +147,30 @@ def _recover(context: Context, name: str, state: RunState, verdict: Verdict) -> 
     box = context.store.box(name)
     box.reserve.unlink(missing_ok=True)
     ending, answer, dialect = reread(context, meta, state)
-    # The agent had ended well and only the last steps are missing: they are done now instead.
-    finished = state.phase is Phase.FINALIZING and state.exit_code == 0
-    outcome = settle.decide(ending, dialect) if finished else _death(verdict)
-    if finished and outcome[0] not in {Status.DONE, Status.CRASHED}:
-        outcome = _death(verdict)
+    # Its agent is dead, so the airlock stands still: the work is carried over now as it would have been then.
+    patch, trouble = workshop.salvage(context, meta) if policy.tier(meta.run_type).mutates else (None, "")
+    ending.notes += [trouble] if trouble else []
+    outcome = _outcome(state, verdict, settle.decide(ending, dialect, patch=bool(patch and patch["files"])))
     with files.reported("write the report"):
         settle.write_report(box, meta, ending, answer)
-    settle.conclude(context.store, context.journal, context.clock, meta, Actor.WATCHDOG, outcome, ending)
+    settle.conclude(context.store, context.journal, context.clock, meta, Actor.WATCHDOG, outcome, ending, patch)
     publish.remove(context.layout, meta.short_id)
     return True
+
+
+def _outcome(
+    state: RunState, verdict: Verdict, judged: tuple[Status, FailureKind | None, str]
+) -> tuple[Status, FailureKind | None, str]:
+    """How a dead supervisor's run ended; *judged* is what its stream and exit code alone say."""
+    if state.phase is not Phase.FINALIZING:
+        return _death(verdict)
+    if state.failure:
+        # A failed check, a breach, a spent budget: the stream knows nothing of them, and must not end in REVIEW.
+        stalled = state.failure.kind is FailureKind.STALLED
+        return Status.STALLED if stalled else Status.CRASHED, state.failure.kind, state.failure.message
+    # The agent had ended well and only the last steps are missing: they are done now instead.
+    finished = state.exit_code == 0 and judged[0] in {Status.DONE, Status.REVIEW, Status.CRASHED}
+    return judged if finished else _death(verdict)
 
 
 def _death(verdict: Verdict) -> tuple[Status, FailureKind | None, str]:
@@ -179,6 +204,10 @@ def dialect_of(meta: RunMeta) -> Dialect:
         return PLAIN
 
 
+# How a run can end without a human.
+_ENDS: Final = frozenset({Status.REVIEW, Status.DONE, Status.CRASHED, Status.STALLED, Status.STOPPED})
+
+
 def _catch_up(context: Context, meta: RunMeta, state: RunState) -> None:
     """Do again what follows from a settled state: the ledger may not know of it yet."""
     known = context.journal.last(meta.run_name)
@@ -186,6 +215,12 @@ def _catch_up(context: Context, meta: RunMeta, state: RunState) -> None:
     settled = (str(state.status), state.attempt, str(state.phase))
     if (known.get("status"), known.get("attempt"), known.get("phase")) == settled:
         context.store.deactivate(meta.short_id)
+    elif state.status not in _ENDS:
+        # Only the gate writes those, and it tells the ledger: this one was written by somebody else.
+        failure = Failure(kind=FailureKind.AIRLOCK_BREACH, message="Its state was changed by somebody else.")
+        forged = dataclasses.replace(state, status=Status.CRASHED, failure=failure, merge=None, phase=Phase.SETTLED)
+        context.store.restore(meta, forged)
+        settle.record(context.store, context.journal, meta, forged, recovered=True)
     else:
         settle.record(context.store, context.journal, meta, state, recovered=True)
     publish.remove(context.layout, meta.short_id)
@@ -200,3 +235,16 @@ def _collect(context: Context) -> None:
         with contextlib.suppress(OSError):
             if time.time() - path.stat().st_mtime > STALE and not files.is_locked(path / OWNER_LOCK):
                 files.remove_tree(path)
+    _collect_verified(context)
+
+
+def _collect_verified(context: Context) -> None:
+    """Remove the trees in which a gate that was killed ran `verify:` commands; a living one holds the merge lock."""
+    folder = context.layout.trees.parent / "verify"
+    if not folder.is_dir() or not any(folder.iterdir()):
+        return
+    lock = files.Lock(context.layout.merge_lock)
+    if lock.acquire(timeout=0):
+        with contextlib.ExitStack() as undo, contextlib.suppress(OSError):
+            undo.callback(lock.release)
+            files.remove_tree(folder)

@@ -11,6 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
+from agents import sandbox
 from benchmarks.measure import Command, Cost, answer, piped, run
 
 if TYPE_CHECKING:
@@ -80,8 +81,10 @@ class Bench:
         self._sizes = sizes
         self._python = sys.executable
 
-    def _command(self, cwd: Path, *argv: str) -> Command:
+    def _command(self, cwd: Path, *argv: str, isolation: str = "none") -> Command:
         env = {
+            # The supervisor is measured without the wall, whose cost is the kernel's; the runs are measured with both.
+            "AGENT_BOX_ISOLATION": isolation,
             "PATH": os.environ.get("PATH", os.defpath), "HOME": str(self._material.home), "LANG": "C.UTF-8",
             # The environment that runs this is the one that is measured; the launcher must find it.
             "AGENT_BOX_VENV": os.environ.get("AGENT_BOX_VENV") or str(ROOT / ".venv"),
@@ -93,6 +96,25 @@ class Bench:
 
     def _launch(self, cwd: Path, *arguments: str) -> Callable[[], Cost]:
         return self._cost(cwd, str(ROOT / "agent"), *arguments)
+
+    def _walled(self, cwd: Path, *arguments: str) -> Callable[[], Cost]:
+        """Like :meth:`_launch` in the full sandbox; an error where the machine has none, never a weaker one."""
+        # Before the words of the program itself.
+        verb, *rest = arguments
+        words = (str(ROOT / "agent"), verb, "--sandbox", "full", *rest)
+        return partial(run, self._command(cwd, *words, isolation="full"))
+
+    def _tidy(self, cwd: Path, work: Callable[[], Cost]) -> Callable[[], Cost]:
+        """*work*, after which the airlocks in *cwd* are removed: every round must find what the first one found."""
+        collect = self._launch(cwd, "gc")
+
+        def tidied() -> Cost:
+            cost = work()
+            if any((cwd / "agent_box" / "trees").glob("*")):
+                collect()
+            return cost
+
+        return tidied
 
     def _direct(self, cwd: Path, *arguments: str) -> Callable[[], Cost]:
         return self._cost(cwd, self._python, "-IS", str(ROOT / "agents" / "__main__.py"), *arguments)
@@ -131,12 +153,16 @@ class Bench:
         here = self._material.history(0)
         python = self._cost(here, self._python, "-c", "pass")
         true = self._cost(here, "true")
+        runs = {
+            "no-op": ("scout", "x", "--engine", "command", "--", "true"),
+            "reflex": ("scout", QUESTION, "--mind", "reflex"),
+            "fix": ("fix", "x", "--engine", "command", "--", "true"),
+        }
         candidates = {
             "two": lambda: true() + python() + python(),
             "again": lambda: true() + python() + python(),
             "three": lambda: python() + python() + python(),
-            "no-op": self._launch(here, "scout", "x", "--engine", "command", "--", "true"),
-            "reflex": self._launch(here, "scout", QUESTION, "--mind", "reflex"),
+            **{name: self._tidy(here, self._launch(here, *words)) for name, words in runs.items()},
         }
         two, three = "`true` + 2 `python -c pass` (supervisor, guard)", "3 `python -c pass` (supervisor, guard, hollow)"
         rows = [
@@ -145,7 +171,14 @@ class Bench:
                 under="two"),
             Row(name="run.reflex", what="`agent scout … --mind reflex`, one tracked file", floor=three, over="reflex",
                 under="three"),
+            Row(name="run.fix", what="`agent fix x --engine command -- true`: with an airlock", floor=two,
+                over="fix", under="two"),
         ]  # fmt: skip
+        if has_wall():
+            candidates |= {
+                f"{name} walled": self._tidy(here, self._walled(here, *words)) for name, words in runs.items()
+            }
+            rows += _walled_rows(two, three)
         return self._case(candidates, rows, 11, 21)
 
     # --- Streams ------------------------------------------------------------------------------------------------------
@@ -275,6 +308,26 @@ class Bench:
                 under="floor"),
         ]  # fmt: skip
         return self._case(candidates, rows, 3, 5)
+
+
+def has_wall() -> bool:
+    """Whether the full sandbox can be measured on this machine."""
+    return sandbox.offered(os.environ, None).level == "full"
+
+
+def _walled_rows(two: str, three: str) -> list[Row]:
+    """Rows of the same runs in the full sandbox: beside their floors, and beside themselves without it."""
+    floors = {"no-op": ("two", two), "reflex": ("three", three), "fix": ("two", two)}
+    beside = [
+        Row(name=f"run.{name}-full", what=f"run.{name} in the full sandbox", floor=floor, over=f"{name} walled",
+            under=under)
+        for name, (under, floor) in floors.items()
+    ]  # fmt: skip
+    return beside + [
+        Row(name=f"run.{name}-wall", what=f"run.{name} in the full sandbox", floor="the same without a sandbox",
+            over=f"{name} walled", under=name)
+        for name in floors
+    ]  # fmt: skip
 
 
 def _start_rows() -> list[Row]:

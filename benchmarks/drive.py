@@ -39,7 +39,10 @@ class Replay:
     confined = False
     dialect = STREAM_JSON
     tools: Mapping[str, str] = MappingProxyType({})
+    program = ""
     version_argv: tuple[str, ...] = ()
+    help_argv: tuple[str, ...] = ()
+    session_files = ""
 
     def command(self, brief: Brief) -> Command:
         """The program of the request."""

@@ -18,9 +18,10 @@ DOORS = {
     "git": {"agents.git"},
     "psutil": {"agents.procs"},
     "filelock": {"agents.files"},
-    "yaml": {"agents.config", "agents.store", "agents.verbs.running"},
+    "yaml": {"agents.yamlfile", "agents.store", "agents.verbs.running"},
     "typer": {
         "agents.cli",
+        "agents.verbs.gate",
         "agents.verbs.runs",
         "agents.verbs.boxes",
         "agents.verbs.upkeep",
@@ -35,7 +36,10 @@ DOORS = {
 PURE = {
     "agents.errors", "agents.naming", "agents.model", "agents.policy", "agents.events", "agents.watchdog",
     "agents.commands", "agents.prompts", "agents.plan", "agents.views", "agents.timers", "agents.ledger",
-    "agents.redact", "agents.units", "agents.config", "agents.environment", "agents.layout",
+    "agents.redact", "agents.units", "agents.config", "agents.environment", "agents.layout", "agents.accepts",
+    "agents.yamlfile", "agents.budget", "agents.loops", "agents.risk", "agents.approval", "agents.plugin",
+    "agents.seccomp", "agents.engines.claude", "agents.engines.codex", "agents.engines.codex_events",
+    "agents.engines.foreign",
     "agents.engines.base", "agents.engines.stream_json", "agents.engines.hollow", "agents.engines.command",
     "agents.engines.scripted",
     "hollow.mind", "hollow.words", "hollow.ranking", "hollow.symbols", "hollow.parsing",

@@ -19,6 +19,7 @@ import pytest
 
 from agents import guard
 from tests.support.cli import MAIN, agent, environment, git, make_repository
+from tests.support.needs import needs_bwrap
 from tests.support.world import eventually
 
 
@@ -76,12 +77,17 @@ def test_a_forged_pid_gets_no_stranger_killed(repo, stranger):
 
 
 def test_stop_signals_who_holds_the_lock_not_who_a_file_names(repo, stranger):
+    """T147: and who the supervisor is was nobody's to change while the run was at work."""
     detached(repo, "sleep 300")
+    supervisor = state(repo)["supervisor_pid"]
     forge(repo, supervisor_pid=stranger.pid, supervisor_start=guard.start_ticks(stranger.pid))
     done = agent(repo, "stop")
     assert done.returncode == 0, done.stderr.decode()
-    assert state(repo)["status"] == "STOPPED"
+    ended = state(repo)
+    assert (ended["status"], ended["failure"]["kind"]) == ("CRASHED", "airlock_breach")
+    assert ended["supervisor_pid"] == supervisor
     assert stranger.poll() is None
+    assert agent(repo, "verify").returncode == 0
 
 
 def test_a_marker_that_leads_elsewhere_is_not_followed(repo, stranger, tmp_path):
@@ -150,11 +156,13 @@ def test_an_envelope_that_its_agent_rewrote_is_noticed_and_never_run(repo, tmp_p
     assert agent(repo, "resume").returncode == 5
 
 
-@pytest.mark.parametrize(
-    "spoil",
-    ["rm .agents/latest/state.json", "rm -rf .agents/runs/*", "echo '[]' > .agents/latest/state.json",
-     "rm .agents/latest/state.json; mkfifo .agents/latest/state.json", "rm .agents/latest/state.json; mkdir .agents/latest/state.json"],
-)  # fmt: skip
+SPOILERS = [
+    "rm .agents/latest/state.json", "rm -rf .agents/runs/*", "echo '[]' > .agents/latest/state.json",
+    "rm .agents/latest/state.json; mkfifo .agents/latest/state.json", "rm .agents/latest/state.json; mkdir .agents/latest/state.json",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("spoil", SPOILERS)
 def test_a_box_that_is_spoiled_while_its_run_lives_ends_with_the_truth(repo, spoil):
     done = scout(repo, f"{spoil}; sleep 2")
     assert done.returncode in {3, 4}, done.stderr.decode()
@@ -162,6 +170,24 @@ def test_a_box_that_is_spoiled_while_its_run_lives_ends_with_the_truth(repo, spo
     shown = agent(repo, "status")
     assert shown.returncode == 0
     assert "ACTIVE" not in shown.stdout.decode()
+
+
+BEHIND = [*SPOILERS, "echo junk >> .agents/INDEX.jsonl", "rm -f .agents/INDEX.md", "sed -i s/scout/plan/ .agents/latest/meta.yaml",
+          "git config filter.e.clean true", "echo evil > README.md", "echo evil > .agents/latest/report.md"]  # fmt: skip
+
+
+@needs_bwrap
+@pytest.mark.parametrize("spoil", BEHIND)
+def test_behind_the_wall_the_same_spoils_nothing(repo, spoil):
+    """T147: the box, the ledger and the repository are not the agent's to change."""
+    script = f"({spoil}) 2>/dev/null; echo tried"
+    done = agent(repo, "scout", "x", "--engine", "command", "--", "sh", "-c", script, AGENT_BOX_ISOLATION="full")
+    assert done.returncode == 0, done.stderr.decode()
+    assert (state(repo)["status"], state(repo)["isolation"]) == ("DONE", "full")
+    assert (latest(repo) / "report.md").read_text() == "tried\n"
+    assert "scout" in (latest(repo) / "meta.yaml").read_text()
+    assert (agent(repo, "verify").returncode, git(repo, "status", "--porcelain")) == (0, "")
+    assert "filter" not in (repo / ".git" / "config").read_text()
 
 
 def test_one_bad_box_does_not_keep_the_others_from_being_shown(repo):

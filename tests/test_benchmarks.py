@@ -24,6 +24,7 @@ from benchmarks.cases import CASES, FULL, QUICK, ROOT, Bench
 from benchmarks.material import Material, finished_runs
 from benchmarks.measure import BenchmarkError, Command, Cost, answer, paired, piped, rounds, run, spread
 from benchmarks.suite import judge, table
+from tests.support import needs
 
 COLUMNS = 10
 
@@ -69,10 +70,28 @@ def test_only_measures_one_case_and_the_launcher_of_the_suite_finds_its_python(t
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     rows = json.loads((tmp_path / "j").read_text("utf-8"))["rows"]
-    assert [row["name"] for row in rows] == ["run.noise", "run.no-op", "run.reflex"]
+    names = [row["name"] for row in rows]
+    kinds = ["no-op", "reflex", "fix"]
+    assert names[:4] == ["run.noise", *(f"run.{kind}" for kind in kinds)]
+    walled = [*(f"run.{kind}-full" for kind in kinds), *(f"run.{kind}-wall" for kind in kinds)]
+    # Both with and without the wall, on every machine that has one.
+    assert names[4:] == ([] if needs.why_no_bwrap() else walled)
     # A run starts two processes at least, so it cannot be cheaper than they are.
-    assert all(row["ratio"]["median"] > 1 for row in rows[1:])
+    assert all(row["ratio"]["median"] > 1 for row in rows[1:] if not row["name"].endswith("-wall"))
     assert all(row["cpu_ms"] > 0 for row in rows)
+
+
+@needs.needs_bwrap
+def test_a_run_that_is_measured_behind_the_wall_has_one(tmp_path):
+    """T147: the row's name is the truth: without a full sandbox there would be no figure at all."""
+    bench = Bench(Material(tmp_path / "cache"), QUICK)
+    candidates = bench.run().candidates
+    for name, level in (("no-op", "none"), ("no-op walled", "full"), ("fix walled", "full")):
+        candidates[name]()
+        latest = bench._material.history(0) / ".agents" / "latest" / "state.json"
+        assert json.loads(latest.read_text("utf-8"))["isolation"] == level
+    # An airlock that stayed would be found by the next round.
+    assert list((bench._material.history(0) / "agent_box" / "trees").iterdir()) == []
 
 
 def test_an_unknown_case_is_refused(tmp_path):

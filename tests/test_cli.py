@@ -12,6 +12,7 @@ import time
 
 import pytest
 
+from agents import sandbox
 from tests.support.cli import LEAN, MAIN, ROOT, agent, environment, git, make_repository
 
 
@@ -382,6 +383,21 @@ def test_gc_removes_what_is_finished_and_leaves_a_ledger_that_holds(repo):
     assert "one" not in agent(repo, "list").stdout.decode()
 
 
+@pytest.mark.parametrize("change", ["true", "echo x > made"])
+def test_gc_removes_the_airlocks_of_finished_runs_and_no_work(repo, change):
+    """G39: the box stays without a limit, and what waits for a human keeps all it has."""
+    agent(repo, "fix", "one", "--engine", "command", "--", "sh", "-c", change)
+    waits = change != "true"
+    name = boxes(repo)[0]
+    tree = repo / "agent_box" / "trees" / name
+    dry = json.loads(agent(repo, "gc", "--dry-run", "--keep-runs", "9", "--json").stdout)
+    assert (dry, tree.exists()) == ({"removed": [], "airlocks": [] if waits else [name], "dry_run": True}, True)
+    done = agent(repo, "gc", "--keep-runs", "9")
+    assert done.stdout.decode() == f"0 boxes and {0 if waits else 1} airlocks removed.\n"
+    assert (tree.exists(), boxes(repo)) == (waits, [name])
+    assert (agent(repo, "verify").returncode, git(repo, "worktree", "list").count("\n")) == (0, 2 if waits else 1)
+
+
 def test_verify_names_the_line_and_exits_with_5_until_it_is_accepted(repo):
     agent(repo, "scout", "x", "--engine", "command", "--", "true")
     ledger = repo / ".agents" / "INDEX.jsonl"
@@ -415,6 +431,12 @@ def test_doctor_says_what_to_type_for_each_miss(repo, tmp_path):
     assert {"Python", "git", "Ollama", "Claude Code", "sandbox", "disk", "clock"} <= set(checks)
     assert "ollama serve" in checks["Ollama"]["remedy"]
     assert all(check["remedy"] for check in checks.values() if check["state"] != "ok" and check["name"] != "sandbox")
+    # One line of what the sandbox itself says, tried anew on this machine.
+    offer = sandbox.offered({"PATH": os.environ["PATH"]}, None)
+    told = checks["sandbox"]
+    assert told["found"].startswith(f"isolation: {offer.level}")
+    assert (told["state"] == "ok") == (offer.level == "full")
+    assert told["remedy"] == offer.hint
     elsewhere = agent(tmp_path, "doctor", home=tmp_path / "home")
     assert "This is not a git repository." in said(elsewhere)
     assert "git " in elsewhere.stdout.decode()
@@ -439,7 +461,7 @@ def test_a_reader_that_stops_reading_is_no_error(repo):
 
 
 @pytest.mark.parametrize("verb", ["scout", "plan", "review", "benchmark", "resume", "status", "list", "show", "logs", "stop",
-                                  "gc", "verify", "doctor", "init", "demo"])  # fmt: skip
+                                  "gc", "verify", "doctor", "init", "demo", "fix", "diff", "merge", "reject", "undo"])  # fmt: skip
 def test_every_verb_has_help_with_an_example(verb, tmp_path):
     done = agent(tmp_path, verb, "--help", home=tmp_path)
     assert done.returncode == 0

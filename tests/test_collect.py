@@ -7,11 +7,11 @@ import shutil
 
 import pytest
 
-from agents import audit, collect, settle
+from agents import audit, collect, settle, workshop
 from agents.model import Phase, Status
 from agents.sweep import sweep
 from agents.times import iso
-from tests.support.boxes import Hands, abandoned, events, every_step, make_context
+from tests.support.boxes import Hands, abandoned, claimed, events, every_step, make_context
 
 DAY = 86400.0
 
@@ -119,3 +119,81 @@ def test_without_an_end_the_start_counts(context, hands):
     context.store.update(name, lambda state: dataclasses.replace(state, ended_at=None))
     assert collect.candidates(context, 8 * DAY, None) == [name]
     assert collect.candidates(context, 10 * DAY, None) == []
+
+
+# --- Airlocks ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def airlocked(context, hands):
+    """Makes a fix that ended in *status*, with its airlock; *change* is what its agent left in it."""
+
+    def make(short_id, status, change=None, *, carried=True):
+        made, owner = claimed(context, short_id, run_type="fix")
+        bench = workshop.ready(context, made, lambda: False)
+        if change:
+            (made.root / "made.txt").write_text(change)
+        patch = workshop.export(context, made.meta, bench) if carried else None
+        name = made.meta.run_name
+        context.store.update(
+            name,
+            lambda state: dataclasses.replace(
+                state, status=status, phase=Phase.SETTLED, ended_at=iso(hands.wall), patch=patch
+            ),
+        )
+        settle.record(context.store, context.journal, made.meta, context.store.load(name))
+        owner.release()
+        return name
+
+    return make
+
+
+@pytest.mark.parametrize("status", list(Status))
+def test_only_airlocks_of_runs_that_are_over_go(context, airlocked, status):
+    """G39: whoever may still review, resume or merge needs them."""
+    name = airlocked("aaaa", status, "work\n")
+    over_for_good = status in {Status.DONE, Status.MERGED, Status.REJECTED}
+    assert collect.airlocks(context) == ([name] if over_for_good else [])
+
+
+@pytest.mark.parametrize("change", [None, "work\n"])
+def test_a_closed_airlock_is_gone_with_its_registration_and_the_box_stays(context, airlocked, change):
+    """G39: its work is in the patch."""
+    name = airlocked("aaaa", Status.REJECTED, change)
+    assert collect.close(context, name) is True
+    assert not context.layout.tree(name).exists()
+    assert context.store.names() == [name]
+    assert collect.airlocks(context) == []
+    assert audit.audit(context).flaws == ()
+
+
+@pytest.mark.parametrize("carried", [True, False])
+def test_work_that_nobody_has_carried_into_the_box_stays_with_its_box(context, airlocked, carried):
+    """G39: whatever is younger than the patch is in no patch; the operator is told."""
+    name = airlocked("aaaa", Status.DONE, "work\n", carried=carried)
+    if carried:
+        (context.layout.tree(name) / "later.txt").write_text("later\n")
+    told = []
+    asked = dataclasses.replace(context, say=told.append)
+    assert collect.close(asked, name) is False
+    collect.remove(asked, name)
+    assert (context.layout.tree(name) / "made.txt").read_text() == "work\n"
+    assert context.store.names() == [name]
+    assert len(told) == 2
+    assert all(name in line and "in no patch" in line for line in told)
+    assert "run.collected" not in events(context, name)
+
+
+def test_a_box_goes_with_its_airlock(context, airlocked):
+    name = airlocked("aaaa", Status.MERGED, "work\n")
+    collect.remove(context, name)
+    assert not context.layout.tree(name).exists()
+    assert context.store.names() == []
+    assert events(context, name)[-1] == "run.collected"
+
+
+def test_what_is_no_run_among_the_airlocks_is_nobodys_business(context):
+    """The folder is the operator's, too."""
+    (context.layout.trees / "own").mkdir(parents=True)
+    (context.layout.trees / "26-03-01_0915__unknown__0be1").mkdir()
+    assert collect.airlocks(context) == []

@@ -90,6 +90,10 @@ RESULTS = [
     ({"is_error": True, "text": "\x1b[2Jgone"}, crashed(K.TOOL_ERROR), "\\x1b[2Jgone"),
     ({"is_error": True, "text": "password=hunter2secret9"}, crashed(K.TOOL_ERROR), "password=[redacted]"),
     ({"is_error": True, "text": "x" * 5_000_000}, crashed(K.TOOL_ERROR), "x" * 300),
+    ({"turns": 1}, DONE, ""),
+    ({"turns": None}, DONE, ""),
+    ({"turns": 0}, crashed(K.TOOL_ERROR), "The agent ended without a single turn of its model."),
+    ({"turns": 0, "is_error": True, "text": "no"}, crashed(K.TOOL_ERROR), "no"),
 ]  # fmt: skip
 
 
@@ -102,6 +106,38 @@ def test_a_result_says_how_it_went_whatever_the_exit_code(
     if outcome == DONE and code != 0:
         return
     assert decide(ending(Result(**result), exit_code=code), STREAM_JSON) == (*outcome, message)
+
+
+def test_an_answer_that_no_model_gave_is_no_success_however_we_ended_it() -> None:
+    """T129: a task that was taken for an unknown command ends well by the program's own account."""
+    found = decide(ending(Result(turns=0), exit_code=-15, lingered=True), STREAM_JSON)
+    assert found[:2] == crashed(K.TOOL_ERROR)
+
+
+@pytest.mark.parametrize("dialect", [PLAIN, STREAM_JSON], ids=["plain", "stream"])
+@pytest.mark.parametrize(
+    ("changes", "result", "outcome"),
+    [
+        ({"exit_code": 0}, GOOD, (Status.REVIEW, None)),
+        ({"lingered": True, "exit_code": -15}, GOOD, (Status.REVIEW, None)),
+        ({"exit_code": 1}, GOOD, crashed(K.TOOL_ERROR)),
+        ({"exit_code": 137}, GOOD, crashed(K.OOM)),
+        ({"exit_code": 0}, Result(is_error=True, text="no"), crashed(K.TOOL_ERROR)),
+        ({"exit_code": 0}, Result(turns=0), crashed(K.TOOL_ERROR)),
+        ({"stopped": True}, GOOD, (Status.STOPPED, None)),
+        ({"cause": K.TESTS_FAILED, "exit_code": 0}, GOOD, crashed(K.TESTS_FAILED)),
+        ({"cause": K.EXPORT, "exit_code": 0}, GOOD, crashed(K.EXPORT)),
+        ({"cause": K.STALLED}, GOOD, (Status.STALLED, K.STALLED)),
+    ],
+)
+def test_only_a_good_end_with_a_change_waits_for_a_review(
+    dialect: Any, changes: dict[str, Any], result: Result, outcome: tuple
+) -> None:
+    """T136: a change does not make a bad end good, and a good one without a change is DONE."""
+    assert decide(ending(result, **changes), dialect, patch=True)[:2] == outcome
+    without = (Status.DONE, None) if outcome[0] is Status.REVIEW else outcome
+    assert decide(ending(result, **changes), dialect)[:2] == without
+    assert decide(ending(result, **changes), dialect, ("x",), patch=True)[:2] == crashed(K.AIRLOCK_BREACH)
 
 
 @pytest.mark.parametrize("dialect", [PLAIN, STREAM_JSON], ids=["plain", "stream"])
@@ -164,17 +200,23 @@ def test_a_long_breach_is_named_in_part() -> None:
         Result, text=st.text(max_size=20), subtype=st.sampled_from(["success", "error_x"]), is_error=st.booleans()
     ),
     dialect=st.sampled_from([PLAIN, STREAM_JSON]),
+    patch=st.booleans(),
 )
 def test_every_ending_has_a_legal_status_and_every_failure_a_reason(
-    code: int | None, cause: FailureKind | None, stopped: bool, lingered: bool, result: Result | None, dialect: Any
+    code: int | None,
+    cause: FailureKind | None,
+    stopped: bool,
+    lingered: bool,
+    result: Result | None,
+    dialect: Any,
+    patch: bool,
 ) -> None:
-    """T136: a run that only reads never waits for a review."""
+    """T136: a run without a change never waits for a review, and one with a change is never simply done."""
     said = "It had to end." if cause else ""
-    status, kind, message = decide(
-        ending(result, exit_code=code, cause=cause, stopped=stopped, lingered=lingered, message=said), dialect
-    )
-    assert status is not Status.REVIEW
+    ended = ending(result, exit_code=code, cause=cause, stopped=stopped, lingered=lingered, message=said)
+    status, kind, message = decide(ended, dialect, patch=patch)
+    assert status is not (Status.DONE if patch else Status.REVIEW)
     assert step(RunState(phase=Phase.FINALIZING), status, Actor.OWNER).status is status
-    assert (kind is None) == (status in {Status.DONE, Status.STOPPED})
-    assert bool(message) == (status is not Status.DONE)
+    assert (kind is None) == (status in {Status.DONE, Status.REVIEW, Status.STOPPED})
+    assert bool(message) == (status not in {Status.DONE, Status.REVIEW})
     assert message.isprintable()

@@ -34,7 +34,7 @@ def test_a_server_with_the_model_is_the_mind_and_its_tools_read_the_repository(r
     assert "READ-ONLY" in asked
     run = shown(repo)
     assert (run["meta"]["mind"], run["meta"]["model"], run["state"]["usage"]["input_tokens"]) == ("ollama", MODEL, 200)
-    assert "tokens" in done.stderr.decode()
+    assert "tok" in done.stderr.decode()
 
 
 def test_a_server_without_the_model_is_not_the_mind_and_the_command_to_type_is_said(repo):

@@ -7,7 +7,8 @@ import json
 import re
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given, settings
@@ -16,13 +17,38 @@ from hypothesis import strategies as st
 from agents import commands, naming, plan, policy
 from agents.config import Config
 from agents.engines import registry
+from agents.engines.base import BASE_ENV, Command, Program
+from agents.engines.stream_json import STREAM_JSON
 from agents.errors import AgentError, HostError, OperatorError, Tampered
 from agents.layout import Layout
 from agents.model import Failure, FailureKind, Phase, RunMeta, RunState, Status
+from agents.plan import Ask
 from tests.support.plans import NOW, TOKEN, planned, running, scene
+
+if TYPE_CHECKING:
+    from agents.engines.base import Brief
 
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 HOLLOW = registry.engine("hollow")
+
+
+class Recorder:
+    """An engine that keeps what it is told."""
+
+    name, output, confined, dialect, tools = "recorder", "pipe", False, STREAM_JSON, MappingProxyType({})
+    program, version_argv, help_argv, session_files = "recorder", (), (), ""
+
+    def __init__(self) -> None:
+        self.briefs: list[Brief] = []
+
+    def command(self, brief: Brief) -> Command:
+        self.briefs.append(brief)
+        return Command(argv=("recorder", brief.session_id), pass_env=BASE_ENV, stdin=brief.meta.task.encode())
+
+    @property
+    def told(self) -> Brief:
+        """What it was told last."""
+        return self.briefs[-1]
 
 
 def session_of(made: plan.RunPlan) -> str:
@@ -90,7 +116,7 @@ def test_meta_says_all_about_request_and_envelope() -> None:
         "config_hash": policy.config_hash(
             ["Grep", "Ls", "ReadFile", "cat", "GitDiff"], ["scout_0be1", "plan_0be1", "summarize_0be1"], ["merge_0be1", "apply_0be1"]
         ),
-        "commands_digest": commands.digest(made.commands), "isolation": "none", "argv": [], "created_at": "2026-03-01T09:15:00.000Z",
+        "commands_digest": commands.digest(made.commands), "isolation": "none", "argv": [], "team": None, "created_at": "2026-03-01T09:15:00.000Z",
         "schema": 1,
     }  # fmt: skip
 
@@ -112,6 +138,7 @@ def test_before_the_start_the_state_is_empty_but_for_who_and_when() -> None:
         "status": "ACTIVE", "pid": None, "session_id": None, "worktree_path": None, "started_at": "2026-03-01T09:15:00.000Z",
         "last_heartbeat": None, "config_hash": planned().meta.config_hash, "failure": None,
     }  # fmt: skip
+    assert (state["merge"], state["workers"]) == (None, [])
     assert (state["phase"], state["boot_id"], state["host_id"], state["supervisor_pid"]) == (
         "created",
         "boot-1",
@@ -129,6 +156,73 @@ def test_a_run_that_only_reads_has_no_worktree(run_type: str) -> None:
     assert made.state.session_cwd == "/w/shop"
     argv = made.command.argv
     assert argv[argv.index("--repo") + 1] == "/w/shop"
+
+
+@pytest.mark.parametrize("run_type", ["scout", "plan", "review", "benchmark"])
+def test_a_run_that_only_reads_is_told_so(run_type: str) -> None:
+    """T125: its root is the checkout, and no engine may take it for one that edits."""
+    engine = Recorder()
+    made = planned(run_type, mind=None, engine=engine)
+    assert (made.mutates, made.worktree, made.root) == (False, None, Path("/w/shop"))
+    assert (engine.told.mutates, engine.told.root, engine.told.checkout) == (False, Path("/w/shop"), Path("/w/shop"))
+    assert "READ-ONLY" in made.prompt
+
+
+def test_a_run_that_edits_works_in_an_airlock_of_its_own() -> None:
+    """T125: the state names it as in the seed's example, and the agent is started in it."""
+    made = planned("fix", "Optimize auth middleware!", short_id="a1b2")
+    name = "26-03-01_0915__optimize-auth-middleware__a1b2"
+    tree = Path("/w/shop/agent_box/trees") / name
+    assert (made.root, made.mutates, made.worktree) == (tree, True, f"agent_box/trees/{name}")
+    assert (made.state.worktree_path, made.state.session_cwd) == (f"agent_box/trees/{name}", str(tree))
+    argv = made.command.argv
+    assert argv[argv.index("--repo") + 1] == str(tree)
+    assert "/w/shop" not in argv
+    assert plan.describe(made, [])["works_in"] == str(tree)
+    assert "worktree of your own" in made.prompt
+    assert "READ-ONLY" not in made.prompt
+
+
+def test_an_engine_is_told_all_about_the_run_that_edits() -> None:
+    """T125, T131: every path, and what the run may use."""
+    engine = Recorder()
+    config = Config(max_turns=3, max_usd=0.5, max_tokens=1000)
+    made = planned("fix", mind=None, engine=engine, config=config, isolation="full")
+    box = Path("/w/shop/.agents/runs") / made.meta.run_name
+    told = engine.told
+    assert (told.meta, told.prompt, told.commands) == (made.meta, made.prompt, made.commands)
+    assert (told.root, told.checkout, told.mutates) == (made.root, Path("/w/shop"), True)
+    assert (told.private, told.home_dir, told.run_dir) == (box / "private", box / "private/home", box / "outbox")
+    assert dataclasses.asdict(told.budget) == {"max_turns": 3, "max_usd": 0.5, "max_tokens": 1000}
+    assert (told.isolation, told.resume, told.message) == ("full", False, "")
+    assert UUID.fullmatch(told.session_id)
+
+
+@pytest.mark.parametrize(("network", "reached"), [("auto", True), ("on", True), ("off", False)])
+def test_an_engine_knows_whether_there_is_a_network(network: Any, reached: bool) -> None:
+    engine = Recorder()
+    planned(mind=None, engine=engine, config=Config(network=network))
+    assert engine.told.network is reached
+
+
+def test_the_program_that_was_found_is_the_one_that_is_handed_on() -> None:
+    """What the settings were read from is what gets started: there is no second look at the PATH."""
+    program = Program(path="/opt/bin/recorder", version="1.2", help_text="--new")
+    engine = Recorder()
+    made = planned(mind=None, engine=engine, program=program)
+    assert (made.program, engine.told.program) == (program, program)
+
+
+def test_a_run_of_several_agents_is_named_by_its_parts() -> None:
+    whole = "26-03-01_0915__tidy__c0de"
+    made = plan.plan_run(Ask(run_type="fix", task="tidy", team=whole), scene(), Config(), HOLLOW, "0be1")
+    assert made.meta.team == whole
+    assert plan.facts(made.meta, made.state)["team"] == whole
+    assert "team" not in plan.facts(planned("fix").meta, made.state)
+    alone = plan.plan_run(Ask(run_type="fix", task="tidy"), scene(), Config(), HOLLOW, "0be1")
+    # The seal is of what an agent may do, and that is the same for all.
+    assert alone.meta.config_hash == made.meta.config_hash
+    assert dataclasses.replace(made.meta, team=None) == alone.meta
 
 
 @pytest.mark.parametrize(
@@ -155,9 +249,20 @@ def test_the_prompt_says_the_four_things() -> None:
 
 
 def test_the_limits_are_the_settings() -> None:
-    config = Config(stall_after=7, linger=8, grace=9, timeout=10, max_output=11, on_stall="mark")
-    limits = dataclasses.asdict(planned(config=config).limits)
-    assert limits == {"stall_after": 7, "linger": 8, "grace": 9, "timeout": 10, "max_output": 11, "on_stall": "mark"}
+    """T141, C17: each field has the setting's value, and there is no other field."""
+    given = {
+        "stall_after": 7, "linger": 8, "grace": 9, "timeout": 10, "max_output": 11, "on_stall": "mark", "max_turns": 12,
+        "max_usd": 1.5, "max_tokens": 13, "min_free": 14, "loop_after": 15,
+    }  # fmt: skip
+    limits = dataclasses.asdict(planned(config=Config(**given)).limits)
+    assert limits == given
+
+
+def test_without_settings_no_budget_is_set_but_disk_and_loops_are_watched() -> None:
+    limits = planned().limits
+    assert (limits.max_turns, limits.max_usd, limits.max_tokens) == (None, None, None)
+    assert (limits.min_free, limits.loop_after) == (64 * 1024**2, 12)
+    assert "--max-turns" not in planned().command.argv
 
 
 # --- what cannot be ---------------------------------------------------------------------------------------------------
@@ -242,11 +347,14 @@ def again(
     meta: RunMeta | None = None,
     state: RunState | None = None,
     config: Config | None = None,
+    engine: Any = HOLLOW,
+    fresh: bool = False,
     **changes: Any,
 ) -> plan.RunPlan:
     """The plan with which *made* goes on."""
     there = scene(**{"token": "9" * 64, "now": NOW + 9000, **changes})
-    return plan.plan_resume(meta or made.meta, state or crashed(made), message, there, config or Config(), HOLLOW)
+    ended = state or crashed(made)
+    return plan.plan_resume(meta or made.meta, ended, message, there, config or Config(), engine, fresh=fresh)
 
 
 @pytest.mark.parametrize("run_type", sorted(policy.TIERS))
@@ -260,6 +368,58 @@ def test_a_resumed_run_has_the_same_envelope_session_and_commands(run_type: str)
     assert resumed.prompt == made.prompt
     assert session_of(resumed) == "0a0a0a0a-1111-4222-8333-444444444444"
     assert resumed.state == crashed(made)
+    assert (resumed.root, resumed.mutates, resumed.worktree) == (made.root, made.mutates, made.worktree)
+
+
+@pytest.mark.parametrize("run_type", sorted(policy.TIERS))
+def test_the_engine_is_told_that_it_goes_on_and_with_what(run_type: str) -> None:
+    """T143, T145: the session is one to go on with, unless there is none or a fresh one was asked for."""
+    engine = Recorder()
+    made = planned(run_type, mind=None, engine=engine)
+    assert (engine.told.resume, engine.told.message) == (False, "")
+    again(made, "and the tests?", engine=engine)
+    assert (engine.told.resume, engine.told.message) == (True, "and the tests?")
+    assert engine.told.session_id == "0a0a0a0a-1111-4222-8333-444444444444"
+    again(made, engine=engine, state=crashed(made, session_id=None))
+    assert (engine.told.resume, engine.told.session_id) != (True, None)
+    assert engine.told.resume is False
+
+
+def test_a_fresh_session_in_the_same_airlock() -> None:
+    """T143: all of the envelope stays, only what the agent remembers does not."""
+    engine = Recorder()
+    made = planned("fix", mind=None, engine=engine)
+    usual, fresh = again(made, engine=engine), again(made, engine=engine, fresh=True)
+    old, new = (resumed.command.argv[1] for resumed in (usual, fresh))
+    assert old == "0a0a0a0a-1111-4222-8333-444444444444"
+    assert UUID.fullmatch(new)
+    assert new not in {old, engine.briefs[0].session_id}
+    assert engine.told.resume is False
+    assert (fresh.root, fresh.worktree, fresh.meta, fresh.commands) == (
+        usual.root,
+        usual.worktree,
+        made.meta,
+        made.commands,
+    )
+    assert (fresh.state, fresh.prompt) == (usual.state, usual.prompt)
+
+
+def test_a_fresh_session_asks_nothing_of_the_old_ones_name() -> None:
+    """T145: P22: whoever is stuck with a name that cannot be handed on begins anew."""
+    made = planned()
+    state = crashed(made, session_id="--flag")
+    with pytest.raises(AgentError, match="session"):
+        again(made, state=state)
+    assert UUID.fullmatch(session_of(again(made, state=state, fresh=True)))
+
+
+@pytest.mark.parametrize("fresh", [False, True])
+def test_only_a_fix_of_hollow_that_goes_on_is_told_to_resume(fresh: bool) -> None:
+    """T143: what it had said is in its airlock and its stream; a scout begins anew."""
+    for run_type in policy.TIERS:
+        resumed = again(planned(run_type), fresh=fresh)
+        assert ("--resume" in resumed.command.argv) == (run_type == "fix" and not fresh)
+        assert "--resume" not in planned(run_type).command.argv
 
 
 def test_a_run_that_died_before_its_first_word_gets_a_session() -> None:
@@ -271,6 +431,8 @@ def test_a_run_that_died_before_its_first_word_gets_a_session() -> None:
 def test_what_the_operator_adds_follows_the_task() -> None:
     resumed = again(planned(), "look at db.py first")
     assert resumed.command.stdin == b"why is the start slow?\n\nlook at db.py first"
+    # meta.yaml is written once: what was added belongs to this start alone.
+    assert resumed.meta.task == "why is the start slow?"
     with pytest.raises(OperatorError, match="empty"):
         again(planned(), " \n")
 

@@ -9,7 +9,7 @@ import os
 import pytest
 
 from agents import plan, settle
-from agents.errors import HostError
+from agents.errors import HostError, Tampered
 from agents.events import Progress, Result
 from agents.layout import EVIDENCE
 from agents.model import Actor, Failure, FailureKind, Phase, Status
@@ -125,6 +125,18 @@ class TestEvidence:
         assert settle.hash_file(box, "plan.md") is None
         assert settle.hash_file(box, "raw") is None
 
+    def test_the_patches_of_several_agents_are_evidence_too(self, context):
+        """T156: and nothing else that lies beside them."""
+        made, _owner = claimed(context)
+        box = context.store.box(made.meta.run_name)
+        box.patches.mkdir()
+        for name in ("agent_1.patch", "agent_2.patch", "notes.txt"):
+            (box.patches / name).write_text(name)
+        sealed = {name: digest for name, digest in settle.seal(box).items() if name.startswith("patches/")}
+        assert sealed == {
+            f"patches/{name}": hashlib.sha256(name.encode()).hexdigest() for name in ("agent_1.patch", "agent_2.patch")
+        }
+
     @pytest.mark.parametrize(
         ("there", "expected"),
         [
@@ -141,6 +153,42 @@ class TestEvidence:
         if "changes.patch" not in there:
             (box.path / "changes.patch").write_text("")
         assert settle.last_safe_artifact(box) == expected
+
+
+FORGED = {
+    "isolation": "full", "config_hash": "00000000", "boot_id": "x", "host_id": "x", "supervisor_pid": 1, "supervisor_start": 1,
+    "session_cwd": "/", "worktree_path": "x", "started_at": "2020-01-01T00:00:00.000Z", "attempt": 9, "merge": {"commit": "x"},
+    "workers": ("x",),
+}  # fmt: skip
+
+
+class TestUntouched:
+    """Who may write what into the state of a run at work."""
+
+    @pytest.mark.parametrize("name", FORGED)
+    def test_what_nobody_changes_while_a_run_is_at_work_is_found_changed(self, context, name):
+        """T147: an agent without a wall could have called its run an isolated one."""
+        before = claimed(context)[0].state
+        with pytest.raises(Tampered, match="changed while the run was at work"):
+            settle.untouched(before, dataclasses.replace(before, **{name: FORGED[name]}))
+
+    @pytest.mark.parametrize("status", list(Status))
+    def test_only_a_watchdog_may_have_given_another_status(self, context, status):
+        """T141, T147: nobody else calls a run at work merged or done."""
+        before = claimed(context)[0].state
+        now = dataclasses.replace(before, status=status)
+        if status in {Status.ACTIVE, Status.STALLED}:
+            assert settle.untouched(before, now) is now
+            return
+        with pytest.raises(Tampered):
+            settle.untouched(before, now)
+
+    def test_what_its_supervisor_writes_is_no_surprise(self, context):
+        before = claimed(context)[0].state
+        now = dataclasses.replace(
+            before, pid=7, session_id="s", events=3, phase=Phase.RUNNING, revision=9, notes=("x",)
+        )
+        assert settle.untouched(before, now) is now
 
 
 class TestConclude:
@@ -216,6 +264,29 @@ class TestConclude:
             {"input_tokens": 1},
             ("before", "after"),
         )
+
+    @pytest.mark.parametrize(("actor", "counted"), [(Actor.OWNER, 10), (Actor.WATCHDOG, 3)])
+    def test_a_supervisor_adds_to_what_was_used_before_and_a_sweep_has_reread_all(self, context, actor, counted):
+        """T124: a resumed run's usage is that of all its attempts, and none is counted twice."""
+        made, _owner = claimed(context)
+        before = {"input_tokens": 7, "turns": 7, "cost_usd": 7.0}
+        context.store.update(made.meta.run_name, lambda state: dataclasses.replace(state, usage=before))
+        ending = said("words", turns=3, usage={"input_tokens": 3, "cost_usd": 3.0})
+        state = settle.conclude(context.store, context.journal, context.clock, made.meta, actor, DONE, ending)
+        assert state.usage == {"input_tokens": counted, "turns": counted, "cost_usd": float(counted)}
+        assert context.journal.entries()[-1]["facts"]["usage"] == state.usage
+
+    @pytest.mark.parametrize("given", [None, {"sha256": "b" * 64, "files": 2}])
+    def test_a_patch_is_in_state_and_ledger_and_an_older_one_stays_where_there_is_no_new_one(self, context, given):
+        """T127: what was carried into the box is never forgotten."""
+        made, _owner = claimed(context)
+        older = {"sha256": "a" * 64, "files": 1}
+        context.store.update(made.meta.run_name, lambda state: dataclasses.replace(state, patch=older))
+        state = settle.conclude(
+            context.store, context.journal, context.clock, made.meta, Actor.OWNER, CRASHED, Ending(exit_code=1), given
+        )
+        assert state.patch == (given or older)
+        assert context.journal.entries()[-1]["facts"]["patch"] == state.patch
 
     def test_what_follows_can_be_done_again(self, context):
         """C10: the same entry twice is no harm, a missing one would be."""

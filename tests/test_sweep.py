@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
 import os
 import secrets
@@ -14,7 +15,9 @@ import time
 import pytest
 
 from agents import files, ledger, plan, procs, publish, settle
-from agents.model import FailureKind, Phase, Status
+from agents.errors import Tampered
+from agents.model import Actor, FailureKind, Phase, RunState, Status
+from agents.pump import Ending
 from agents.sweep import STALE, sweep
 from agents.times import iso
 from tests.support.boxes import (
@@ -315,6 +318,75 @@ def test_sweeps_at_once_say_everything_once(context):
     assert ledger.check(context.journal.lines())[0] is None
 
 
+def test_sweeps_at_once_say_of_a_silent_run_once_that_it_is_silent(context, hands, tmp_path):
+    """N08: T141: its supervisor is stopped, six commands find out at the same moment: one entry, one dead tree."""
+    name = abandoned(context, secrets.token_hex(16), last_heartbeat=iso(hands.wall), phase=Phase.RUNNING,
+                     clock_offset=hands.wall - hands.mono)  # fmt: skip
+    process, pids = tree(tmp_path, procs.mark(context.store.box(name).path))
+    lock = context.store.own(name)
+    try:
+        start = procs.start_of(process.pid)
+        context.store.update(name, lambda state: dataclasses.replace(state, pid=process.pid, pid_start=start))
+        hands.forward(301)
+        together([lambda: sweep(context)] * 6)
+        process.wait(timeout=30)
+        until(lambda: all(procs.start_of(pid) is None for pid in pids), "the end of the tree")
+        assert context.store.load(name).status is Status.STALLED
+        assert events(context, name) == ["run.started", "run.stalled"]
+        # A stopped supervisor that goes on, or one that hangs for good, is not said to be silent again.
+        assert sweep(context) == []
+        assert events(context, name) == ["run.started", "run.stalled"]
+    finally:
+        process.kill()
+        process.wait()
+        lock.release()
+
+
+def test_a_sweep_races_a_supervisor_that_ends_its_run(context, hands):
+    """N09: the run ends well in the moment in which a sweep would call it silent: what its supervisor says stands."""
+    made, owner = claimed(context)
+    name = made.meta.run_name
+    change = {"last_heartbeat": iso(hands.wall), "clock_offset": hands.wall - hands.mono, "phase": Phase.RUNNING}
+    context.store.update(name, lambda state: dataclasses.replace(state, **change))
+    hands.forward(301)
+    gate = context.layout.data / "gate"
+
+    def supervise():
+        until(gate.exists, "the gate")
+        ending = Ending(exit_code=0)
+        outcome = (Status.DONE, None, "")
+        settle.conclude(context.store, context.journal, context.clock, made.meta, Actor.OWNER, outcome, ending)
+
+    def look():
+        gate.touch()
+        sweep(context)
+
+    together([supervise, look, look])
+    owner.release()
+    sweep(context)
+    # The watchdog may have been first; then its mark stands in the ledger before the end, never after it.
+    assert events(context, name)[-1] == "run.finished"
+    assert events(context, name).count("run.stalled") <= 1
+    assert context.store.load(name).status is Status.DONE
+    check_settled(context, name)
+
+
+@pytest.mark.parametrize("asleep", [600.0, 10 * 3600.0])
+def test_a_machine_that_slept_is_no_silence(context, hands, asleep):
+    """C26: the wall has gone on, the clock of the run has not: lid closed, lid opened, the agent goes on."""
+    made, owner = claimed(context)
+    name = made.meta.run_name
+    change = {"last_heartbeat": iso(hands.wall), "clock_offset": hands.wall - hands.mono, "phase": Phase.RUNNING}
+    context.store.update(name, lambda state: dataclasses.replace(state, **change))
+    hands.wall += asleep
+    assert sweep(context) == []
+    # Awake, and silent from then on: that counts.
+    hands.forward(301)
+    assert sweep(context) == [name]
+    assert failure(context, name) == (Status.STALLED, FailureKind.STALLED)
+    owner.release()
+
+
 def test_a_sweep_beside_a_live_supervisor_changes_nothing(context):
     """N09: also in the first moments, when there is no pid yet, and with its commands in place."""
     made = planned(context)
@@ -375,16 +447,46 @@ def test_an_envelope_that_cannot_be_read_is_reported_and_left_alone(tmp_path):
     assert said
 
 
-def test_states_with_any_byte_changed_never_stop_a_sweep(context):
-    """C29: every byte of a state in turn becomes another one."""
-    name = abandoned(context, phase=Phase.RUNNING, pid=1, pid_start=1, host_id="another")
-    data = context.store.box(name).state.read_bytes()
-    for place in range(0, len(data), 7):
-        for byte in b'\0"9[':
-            context.store.box(name).state.write_bytes(data[:place] + bytes([byte]) + data[place + 1 :])
-            sweep(context)
-            if not context.store.active():
-                files.create(context.layout.active / "a1b2", name.encode())
+def readable(data):
+    """The state that *data* holds, None where it is none."""
+    try:
+        return RunState.from_json(data)
+    except Tampered:
+        return None
+
+
+def test_states_with_any_byte_changed_never_stop_a_sweep(tmp_path, hands, stranger):
+    """C29: every byte of a state in turn becomes another one: what can be read is brought to an end or left alone for a
+    reason, what cannot is reported and kept, and no process dies of it."""
+    context, said = make_context(tmp_path, hands)
+    # No one byte makes this start time the stranger's: whatever a damaged state says, it names nobody who lives.
+    start = procs.start_of(stranger.pid) + 55_555
+    name = abandoned(context, phase=Phase.RUNNING, pid=stranger.pid, pid_start=start, last_heartbeat=iso(hands.wall))
+    box = context.store.box(name).state
+    data = box.read_bytes()
+    seen = set()
+    for place, byte in itertools.product(range(0, len(data), 11), b'\0"9['):
+        changed = data[:place] + bytes([byte]) + data[place + 1 :]
+        box.write_bytes(changed)
+        files.write(context.layout.active / "a1b2", name.encode())
+        said.clear()
+        swept = sweep(context)
+        state, after = readable(changed), readable(box.read_bytes())
+        if state is None:
+            seen.add("unreadable")
+            assert (swept, box.read_bytes()) == ([], changed)
+            assert [line for line in said if name in line]
+        elif state.host_id and state.host_id != procs.host_id():
+            seen.add("foreign")
+            assert (swept, box.read_bytes()) == ([], changed)
+        elif state.status is Status.ACTIVE:
+            seen.add("ended")
+            assert after is not None
+            assert (swept, after.phase, name in context.store.active().values()) == ([name], Phase.SETTLED, False)
+            assert after.status in {Status.CRASHED, Status.STALLED, Status.DONE}
+    assert seen == {"unreadable", "foreign", "ended"}
+    assert stranger.poll() is None
+    assert ledger.check(context.journal.lines())[0] is None
 
 
 def old(path):

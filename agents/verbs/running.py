@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import sys
 from typing import TYPE_CHECKING, Any
 
-from agents import control, core, launch, plan, redact, views
+from agents import control, core, enclosure, interrupts, launch, plan, redact, views
 from agents.engines import registry
 from agents.errors import OperatorError
 from agents.model import HOST_FAILURES, Status
@@ -18,18 +19,51 @@ if TYPE_CHECKING:
     from agents.context import Context
     from agents.core import Outcome
 
-# Said with every run until there is a sandbox around it (design, section 8): whether its own tools hold it.
-_ISOLATION = {
-    True: "no sandbox; its tools can only read inside this repository",
+# Said with every run that has less than the full wall around it (design, section 8): whether its own tools hold it.
+_UNWALLED = {
+    True: "no sandbox; its own tools stay inside their folder, what they run has your rights",
     False: "no sandbox; it runs with your rights, and a change to this repository fails the run afterwards",
 }
+
+
+def team(ask: Ask, flags: dict[str, Any], count: int, engines: str | None, *, json_: bool) -> int:
+    """Have several agents try *ask* side by side, and show how they compare; returns the exit code."""
+    from agents import team as together
+
+    context = options.here(**flags)
+    if json_:
+        context = dataclasses.replace(context, say=lambda _: None)
+    names = together.engines_of(count, engines, context.config.engine)
+
+    def claimed(name: str) -> None:
+        control.report_claim(name)
+        context.say(f"{len(names)} agents · box .agents/runs/{name}")
+
+    words = _words({name: value for name, value in flags.items() if name != "engine"})
+    return _show(context, together.start(context, ask, names, words, claimed), json_=json_)
+
+
+def _words(flags: dict[str, Any]) -> list[str]:
+    """*flags* as words of a command line."""
+    return [word for name, value in flags.items() if value for word in (f"--{name.replace('_', '-')}", str(value))]
 
 
 def asked(run_type: str, task: str, program: list[str] | None, argv: list[str]) -> Ask:
     """What the operator asks for; raises OperatorError for a task that lost its quotes (*argv* is the whole line)."""
     if program and "--" not in argv:
         raise OperatorError("The task is more than one word without quotes.", 'Type: ./agent scout "why is it slow?"')
-    return Ask(run_type=run_type, task=_task(task), argv=tuple(program or ()))
+    return Ask(run_type=run_type, task=_task(task), argv=tuple(program or ()), team=_team())
+
+
+def _team() -> str | None:
+    """The run of several agents that this one is a part of; its supervisor is not outlived."""
+    name, _, parent = os.environ.pop("AGENT_BOX_TEAM", "").partition(" ")
+    if not name:
+        return None
+    interrupts.end_with_parent()
+    if str(os.getppid()) != parent:
+        raise OperatorError("The run of several agents that this one belongs to is over.", "Type: ./agent status")
+    return name
 
 
 def _task(given: str) -> str:
@@ -45,9 +79,21 @@ def start(ask: Ask, flags: dict[str, Any], *, json_: bool) -> int:
     def claimed(name: str) -> None:
         control.report_claim(name)
         context.say(f"{ask.run_type} {name.rpartition('__')[2]} · box .agents/runs/{name}")
-        context.say(f"isolation none: {_ISOLATION[registry.engine(context.config.engine).confined]}")
+        _say_isolation(context, context.store.load(name).isolation)
 
     return _show(context, core.start(context, ask, claimed=claimed), json_=json_)
+
+
+def _say_isolation(context: Context, level: str) -> None:
+    """Say loudly what is missing of the wall around the agent, and what to type for it (design, section 8)."""
+    if level == "full":
+        return
+    offer = enclosure.offered(context)
+    confined = registry.engine(context.config.engine).confined
+    what = _UNWALLED[confined] if level == "none" else "it cannot write outside, but may see more than it needs"
+    context.say(f"isolation {level}: {what}")
+    if offer.why:
+        context.say(f"  {offer.why}" + (f" ({offer.hint})" if offer.hint else ""))
 
 
 def _show(context: Context, outcome: Outcome, *, json_: bool) -> int:
@@ -76,12 +122,16 @@ def exit_code(outcome: Outcome) -> int:
     return 4 if state.failure and state.failure.kind in HOST_FAILURES else 3
 
 
-def dry_run(ask: Ask, flags: dict[str, Any], *, json_: bool) -> int:
-    """Print what *ask* would become; nothing is touched."""
+def dry_run(ask: Ask, flags: dict[str, Any], count: int = 1, engines: str | None = None, *, json_: bool) -> int:
+    """Print what *ask* would become, of *count* agents what each would; nothing is touched."""
     context = options.here(**flags)
-    made, _ = core.decide(context, ask)
-    env = launch.agent_environment(context, made, context.store.box(made.meta.run_name))
-    shown = plan.describe(made, sorted(env))
+    if count > 1 or engines:
+        from agents import team as together
+
+        names = together.engines_of(count, engines, context.config.engine)
+        shown: dict[str, Any] = {"agents": [_described(together.with_engine(context, name), ask) for name in names]}
+    else:
+        shown = _described(context, ask)
     if json_:
         options.show(json.dumps(shown, indent=1))
         return 0
@@ -92,12 +142,18 @@ def dry_run(ask: Ask, flags: dict[str, Any], *, json_: bool) -> int:
     return 0
 
 
-def detach(ask: Ask, flags: dict[str, Any], *, json_: bool) -> int:
+def _described(context: Context, ask: Ask) -> dict[str, Any]:
+    made, _ = core.decide(context, ask)
+    return plan.describe(made, sorted(launch.agent_environment(context, made, context.store.box(made.meta.run_name))))
+
+
+def detach(ask: Ask, flags: dict[str, Any], count: int = 1, engines: str | None = None, *, json_: bool) -> int:
     """Start *ask* under a supervisor of its own and print its run's name."""
-    given = [word for name, value in flags.items() if value for word in (f"--{name.replace('_', '-')}", str(value))]
     try:
         # The task goes by standard input: a command line is too short for some, and seen by everybody.
-        name = control.detach([ask.run_type, *given, "--", "-", *ask.argv], ask.task.encode("utf-8", "surrogateescape"))
+        task = ask.task.encode("utf-8", "surrogateescape")
+        several = _words({"agents": count if count > 1 else None, "engines": engines})
+        name = control.detach([ask.run_type, *several, *_words(flags), "--", "-", *ask.argv], task)
     except control.Refused as why:
         options.show(why.words.rstrip(), err=True)
         return why.code
@@ -107,7 +163,7 @@ def detach(ask: Ask, flags: dict[str, Any], *, json_: bool) -> int:
     return 0
 
 
-def resume(target: str, message: str, flags: dict[str, Any], *, json_: bool) -> int:
+def resume(target: str, message: str, flags: dict[str, Any], *, fresh: bool, json_: bool) -> int:
     """Go on with the run *target* and show how it ended; returns the exit code."""
     context = options.here(**flags)
-    return _show(context, core.resume(context, target, message), json_=json_)
+    return _show(context, core.resume(context, target, message, fresh=fresh), json_=json_)

@@ -1,4 +1,4 @@
-"""Verbs that make runs: scout, plan, review, benchmark, resume; what they do stands in `running`."""
+"""Verbs that make runs: scout, plan, review, benchmark, fix, resume; what they do stands in `running`."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ def register(app: typer.Typer) -> None:
     """Add the verbs to *app*."""
     for run_type, text in _HELP.items():
         app.command(name=run_type, help=text)(_verb(run_type))
+    app.command()(fix)
     app.command()(resume)
 
 
@@ -41,6 +42,12 @@ def _verb(run_type: str) -> Any:
         timeout: options.Timeout = None,
         stall_after: options.StallAfter = None,
         max_output: options.MaxOutput = None,
+        max_turns: options.MaxTurns = None,
+        max_usd: options.MaxUsd = None,
+        max_tokens: options.MaxTokens = None,
+        sandbox: options.Sandbox = None,
+        isolation: options.Isolation = None,
+        network: options.Network = None,
         detach: options.Detach = False,
         dry_run: options.DryRun = False,
         json_: options.Json = False,
@@ -49,7 +56,8 @@ def _verb(run_type: str) -> Any:
 
         flags = {
             "engine": engine, "model": model, "mind": mind, "timeout": timeout, "stall_after": stall_after,
-            "max_output": max_output,
+            "max_output": max_output, "max_turns": max_turns, "max_usd": max_usd, "max_tokens": max_tokens,
+            "sandbox": sandbox, "isolation": isolation, "network": network,
         }  # fmt: skip
         ask = running.asked(run_type, task, program, sys.argv)
         if dry_run:
@@ -60,17 +68,65 @@ def _verb(run_type: str) -> Any:
     return verb
 
 
-def resume(
-    target: options.Target = "latest",
-    message: Annotated[str, typer.Argument(help="What to tell the agent in addition.")] = "",
+def fix(
+    task: Task,
+    program: Program = None,
+    agents: Annotated[int, typer.Option("--agents", "-n", min=1, max=16, help="Agents that try it side by side.")] = 1,
+    engines: Annotated[str | None, typer.Option(help="Engines of those agents, in turn, like hollow,claude.")] = None,
+    engine: options.Engine = None,
+    model: options.Model = None,
+    mind: options.Mind = None,
     timeout: options.Timeout = None,
     stall_after: options.StallAfter = None,
+    max_output: options.MaxOutput = None,
+    max_turns: options.MaxTurns = None,
+    max_usd: options.MaxUsd = None,
+    max_tokens: options.MaxTokens = None,
+    sandbox: options.Sandbox = None,
+    isolation: options.Isolation = None,
+    network: options.Network = None,
+    detach: options.Detach = False,
+    dry_run: options.DryRun = False,
     json_: options.Json = False,
 ) -> int:
-    """Go on with a crashed, stalled or stopped run under the same envelope.
+    """Change something, in an airlock of its own; what comes out is a patch for you to review and merge.
 
-    Example: ./agent resume latest
+    Example: ./agent fix "optimize auth middleware" --engine claude
     """
     from agents.verbs import running
 
-    return running.resume(target, message, {"timeout": timeout, "stall_after": stall_after}, json_=json_)
+    flags = {
+        "engine": engine, "model": model, "mind": mind, "timeout": timeout, "stall_after": stall_after,
+        "max_output": max_output, "max_turns": max_turns, "max_usd": max_usd, "max_tokens": max_tokens,
+        "sandbox": sandbox, "isolation": isolation, "network": network,
+    }  # fmt: skip
+    ask = running.asked("fix", task, program, sys.argv)
+    if dry_run or detach:
+        return (running.dry_run if dry_run else running.detach)(ask, flags, agents, engines, json_=json_)
+    if agents > 1 or engines:
+        return running.team(ask, flags, agents, engines, json_=json_)
+    return running.start(ask, flags, json_=json_)
+
+
+def resume(
+    target: options.Target = "latest",
+    message: Annotated[str, typer.Argument(help="What to tell the agent in addition.")] = "",
+    fresh: Annotated[bool, typer.Option("--fresh", help="Begin a new session in the same airlock.")] = False,
+    timeout: options.Timeout = None,
+    stall_after: options.StallAfter = None,
+    max_turns: options.MaxTurns = None,
+    max_usd: options.MaxUsd = None,
+    max_tokens: options.MaxTokens = None,
+    json_: options.Json = False,
+) -> int:
+    """Go on with a run that crashed, stalled, was stopped or waits for review, under the same envelope.
+
+    Example: ./agent resume latest "the tests in tests/db still fail"
+    """
+    from agents.verbs import running
+
+    flags = {
+        "timeout": timeout, "stall_after": stall_after, "max_turns": max_turns, "max_usd": max_usd,
+        "max_tokens": max_tokens,
+    }  # fmt: skip
+    return running.resume(target, message, flags, fresh=fresh, json_=json_)

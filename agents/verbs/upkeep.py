@@ -6,7 +6,7 @@ import dataclasses
 import json
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -16,6 +16,9 @@ from agents.context import prepare
 from agents.errors import HostError, OperatorError, Tampered
 from agents.units import parse_duration
 from agents.verbs import options
+
+if TYPE_CHECKING:
+    from agents.context import Context
 
 KeepFor = Annotated[str | None, typer.Option(help="Keep finished boxes for this long, like 30d.")]
 KeepRuns = Annotated[int | None, typer.Option(help="Keep this many of the newest boxes.", min=0)]
@@ -36,25 +39,33 @@ def register(app: typer.Typer) -> None:
 def gc(
     keep_for: KeepFor = None, keep_runs: KeepRuns = None, dry_run: options.DryRun = False, json_: options.Json = False
 ) -> int:
-    """Remove boxes that are finished and old; nothing goes without a limit.
+    """Remove the airlocks of finished runs, and boxes that are finished and old; no box goes without a limit.
 
     Example: ./agent gc --keep-for 30d
     """
     from agents import collect
 
     context = options.swept()
+    closed = [name for name in collect.airlocks(context) if dry_run or collect.close(context, name)]
+    gone = _old(context, keep_for, keep_runs, needless=bool(closed))
+    gone = [name for name in gone if dry_run or collect.remove(context, name)]
+    if json_:
+        options.show(json.dumps({"removed": gone, "airlocks": closed, "dry_run": dry_run}))
+    else:
+        went = "would go" if dry_run else "removed"
+        options.show("\n".join([*gone, f"{len(gone)} boxes and {len(closed)} airlocks {went}."]))
+    return 0
+
+
+def _old(context: Context, keep_for: str | None, keep_runs: int | None, *, needless: bool) -> list[str]:
+    """Boxes that the limits let go; raises OperatorError without any limit unless it is *needless*."""
+    from agents import collect
+
     age = parse_duration(keep_for) if keep_for is not None else context.config.keep_for
     count = keep_runs if keep_runs is not None else context.config.keep_runs
-    if age is None and count is None:
+    if age is None and count is None and not needless:
         raise OperatorError("Nothing says how long boxes are kept.", "Type: ./agent gc --keep-for 30d (or --keep-runs)")
-    gone = collect.candidates(context, age, count)
-    for name in gone if not dry_run else ():
-        collect.remove(context, name)
-    if json_:
-        options.show(json.dumps({"removed": gone, "dry_run": dry_run}))
-    else:
-        options.show("\n".join([*gone, f"{len(gone)} boxes {'would go' if dry_run else 'removed'}."]))
-    return 0
+    return collect.candidates(context, age, count)
 
 
 def verify(only: Only = "", accept_: Accept = False, json_: options.Json = False) -> int:

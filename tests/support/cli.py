@@ -16,7 +16,9 @@ def environment(home: Path, **more: str) -> dict[str, str]:
     """What the operator's shell would give, with a home of the test's own and no model server anywhere."""
     return {
         "PATH": os.environ["PATH"], "HOME": str(home), "XDG_STATE_HOME": str(home / "state"), "LANG": "C.UTF-8",
-        "OLLAMA_HOST": "127.0.0.1:9", "GIT_CONFIG_NOSYSTEM": "1", "COLUMNS": "100", **more,
+        "OLLAMA_HOST": "127.0.0.1:9", "GIT_CONFIG_NOSYSTEM": "1", "COLUMNS": "100",
+        # The supervisor must keep its promises without a sandbox too; tests of the sandbox ask for it.
+        "AGENT_BOX_ISOLATION": "none", **more,
     }  # fmt: skip
 
 

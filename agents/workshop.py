@@ -1,0 +1,186 @@
+"""The airlock's part in a run: made ready before the agent, checked after it, and its work carried into the box."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from agents import airlock, checks, enclosure, environment, files, furnish, procs, settle
+from agents.engines.base import BASE_ENV
+from agents.errors import BoxError, HostError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from agents.airlock import Airlock, Export
+    from agents.checks import Checked
+    from agents.context import Context
+    from agents.furnish import Furnished
+    from agents.layout import Box
+    from agents.model import RunMeta
+    from agents.plan import RunPlan
+
+LOG_LIMIT: Final = 4 * 1024 * 1024
+"""Bytes of what one command prints that are kept."""
+_HANDED: Final = "handed"
+"""File of the clean room that says that an agent may have worked in the airlock."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bench:
+    """A run's airlock, furnished."""
+
+    airlock: Airlock
+    furnished: Furnished | None
+    """What was put into it before its agent came."""
+    linked: tuple[Path, ...] = ()
+    """Folders of the checkout that it has links to."""
+    notes: tuple[str, ...] = field(default=())
+
+
+def ready(context: Context, made: RunPlan, stop: Callable[[], bool]) -> Bench:
+    """The airlock of *made*: opened at the first start, found again at a resume (T143).
+
+    *stop* says whether the operator has asked to stop. Raises HostError where it cannot be made or set up.
+    """
+    box = context.store.box(made.meta.run_name)
+    known = _existing(context, made.meta) if made.state.attempt > 1 else None
+    if known and not _is_handed(box):
+        # Half furnished, its setup cut short or failed: the agent gets one that is set up as a whole.
+        close(context, box.name, None, force=True)
+        known = None
+    opened = known or airlock.open_airlock(context.repo, context.layout, box, made.meta.repo_sha_start)
+    # One that was resumed after its airlock had gone begins where its patch left off.
+    if known is None and made.state.attempt > 1:
+        _restore(opened, box)
+    linked = tuple(context.layout.root / name for name in context.config.link)
+    if known is not None:
+        return Bench(airlock=opened, furnished=furnish.recall(box.room), linked=linked)
+    given = _furnish(context, opened)
+    bench = Bench(airlock=opened, furnished=given, linked=linked, notes=(*opened.notes, *given.notes))
+    for command in context.config.setup:
+        if not stop():
+            _set_up(context, made, bench, command, stop)
+    # What stands in the airlock before its agent comes is not the agent's work. Looking costs, so only if need be.
+    touched = given.paths or context.config.setup
+    bench = dataclasses.replace(bench, furnished=given.record(opened)) if touched else bench
+    if not stop():
+        files.write(box.room / _HANDED, b"")
+    return bench
+
+
+def _is_handed(box: Box) -> bool:
+    return (box.room / _HANDED).exists()
+
+
+def _existing(context: Context, meta: RunMeta) -> Airlock | None:
+    return airlock.existing(context.repo, context.layout, context.store.box(meta.run_name), meta.repo_sha_start)
+
+
+def _restore(opened: Airlock, box: Box) -> None:
+    patch = files.read_capped(box.patch, settle.PATCH_LIMIT)
+    if not patch:
+        return
+    tree = opened.room.apply(opened.base, patch)
+    for path in opened.path.iterdir():
+        # Files of the base would be in the way of those that the patch has put in their place.
+        if path.name != ".git":
+            files.remove_tree(path)
+    opened.room.seed(tree)
+    opened.room.checkout(opened.path)
+    opened.room.seed(opened.base)
+
+
+def _furnish(context: Context, opened: Airlock) -> Furnished:
+    include = files.read_capped(context.layout.root / ".worktreeinclude", 256 * 1024)
+    return furnish.furnish(
+        context.layout.root, opened.path, copy=context.config.copy, link=context.config.link,
+        include_text=include.decode("utf-8", "replace") if include else None,
+    )  # fmt: skip
+
+
+def _set_up(context: Context, made: RunPlan, bench: Bench, command: str, stop: Callable[[], bool]) -> None:
+    done = _command(context, made, bench, command, "setup", context.config.setup_timeout, stop)
+    if done.exit_code != 0 and not done.stopped:
+        how = "took too long" if done.timed_out else f"failed (exit code {done.exit_code})"
+        raise HostError(f"The setup command “{command[:80]}” {how}.", "See raw/setup.log in the box.")
+
+
+def _command(
+    context: Context, made: RunPlan, bench: Bench, command: str, name: str, timeout: float, stop: Callable[[], bool]
+) -> Checked:
+    box = context.store.box(made.meta.run_name)
+    cell = enclosure.command_cell(context, made.state.isolation, made.root, box.private, bench.linked)
+    return checks.run_command(
+        command, cell, command_environment(context, cell.write[-1]), timeout=timeout,
+        log=box.path / "raw" / f"{name}.log", limit=LOG_LIMIT, stop=stop,
+    )  # fmt: skip
+
+
+def command_environment(context: Context, home: Path) -> dict[str, str]:
+    """The environment of the repository's own commands: what any program needs, and .env.test (T151).
+
+    *home* is the folder that their cell gives them in the private folder of a box. They carry the mark of its run:
+    what they run is the agent's work, which must neither pass the gate nor outlive its supervisor (M01, P03).
+    """
+    text = files.read_capped(context.layout.root / ".env.test", settle.ENV_TEST_LIMIT)
+    fixed = {"HOME": str(home), "CI": "true", procs.RUN_MARK: procs.mark(home.parent.parent)}
+    given = environment.allowed(context.environ, [name for name in BASE_ENV if name != "TMPDIR"])
+    return {**environment.parse((text or b"").decode("utf-8", "replace")), **given, **fixed}
+
+
+def checked(context: Context, made: RunPlan, bench: Bench, stop: Callable[[], bool]) -> str | None:
+    """Run the `check:` commands in the airlock; returns a sentence about the first that fails, or None (T137)."""
+    for command in context.config.check:
+        context.say(f"check: {command}")
+        done = _command(context, made, bench, command, "check", context.config.verify_timeout, stop)
+        if done.stopped:
+            return None
+        if done.exit_code != 0:
+            how = "took too long" if done.timed_out else f"failed with exit code {done.exit_code}"
+            return f"The check “{command[:80]}” {how}; see raw/check.log."
+    return None
+
+
+def export(context: Context, meta: RunMeta, bench: Bench | None = None) -> dict[str, Any] | None:
+    """Carry what the agent changed into changes.patch; returns what the state says of it.
+
+    None without an airlock, and where no agent has had it yet. Can be repeated: the same airlock gives the same patch.
+    Raises BoxError where it cannot be carried over.
+    """
+    box = context.store.box(meta.run_name)
+    opened = bench.airlock if bench else _existing(context, meta)
+    if opened is None:
+        return None
+    if not _is_handed(box):
+        # What stands in it is the setup's, not an agent's; noted, so that the airlock can go with its run.
+        furnish.Furnished().record(opened)
+        return None
+    carried = airlock.export(opened, given=bench.furnished if bench else furnish.recall(box.room))
+    files.write(box.patch, carried.patch)
+    return patch_facts(carried, meta.repo_sha_start, settle.hash_file(box, "changes.patch"))
+
+
+def patch_facts(carried: Export, base: str, digest: str | None) -> dict[str, Any]:
+    """What state and ledger say of a patch."""
+    return {
+        "sha256": digest, "tree": carried.tree, "base": base, "files": carried.files, "added": carried.added,
+        "removed": carried.removed, "binary": carried.binary, "findings": list(carried.findings),
+    }  # fmt: skip
+
+
+def salvage(context: Context, meta: RunMeta) -> tuple[dict[str, Any] | None, str]:
+    """Like :func:`export` for a run whose supervisor is dead; a failure is a sentence, not the end of the sweep."""
+    try:
+        return export(context, meta), ""
+    except (BoxError, OSError) as why:
+        return None, why.message if isinstance(why, BoxError) else f"its airlock cannot be read: {why.strerror}"
+
+
+def close(context: Context, name: str, tree: str | None, *, force: bool = False) -> None:
+    """Remove the airlock of the run *name*; raises HostError where it holds work that *tree* does not."""
+    with contextlib.suppress(FileNotFoundError):
+        airlock.close(context.repo, context.layout, name, exported_tree=tree, force=force)
