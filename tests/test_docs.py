@@ -38,6 +38,14 @@ def test_the_architecture_page_shows_the_diagram_of_the_table():
     assert MAKE.states().strip() in page
 
 
+def test_the_map_names_every_module_of_the_supervisor():
+    page = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+    section = page.partition("## A map")[2].partition("\n## ")[0]
+    named = set(re.findall(r"`([a-z_]+)`", section)) - {"agents"}
+    alone = {"__init__", "__main__", "bootstrap"}
+    assert named == {path.stem for path in (ROOT / "agents").glob("*.py")} - alone
+
+
 @pytest.mark.parametrize(
     "page", ["README.md", "CONTRIBUTING.md", *sorted(f"docs/{p.name}" for p in (ROOT / "docs").glob("*.md"))]
 )

@@ -30,7 +30,7 @@ LATEST = ".agents/latest"
 TRUST = {"AGENT_BOX_TRUST_UNSANDBOXED": "1"}
 SEED = int(os.environ.get("AGENT_BOX_SEED", "20"))
 """Of the moments at which the random kills come."""
-RANDOM_KILLS = 10
+RANDOM_KILLS = 4
 """For each level of isolation."""
 
 # Does the same however often it is begun; what it is told to wait for comes with the resume.

@@ -127,9 +127,15 @@ ATTACKS = (
     ),
     Attack(
         name="another-runs-stream", faults="S09 T25", attempts=3, before=earlier_run,
+        # The name of its own box is seen, for its outbox lies in there; that of any other is not.
         source="""
+            def others(path):
+                found = [name for name in os.listdir(path) if name == OTHER]
+                if not found:
+                    raise FileNotFoundError(errno.ENOENT, "no other box")
+                return found
             attempt("stream", read, ROOT + "/.agents/runs/" + OTHER + "/raw/stream.jsonl")
-            attempt("box", os.listdir, ROOT + "/.agents/runs")
+            attempt("box", others, ROOT + "/.agents/runs")
             attempt("airlock", read, ROOT + "/agent_box/trees/" + OTHER + "/shop/cart.py")
             attempt("ledger", read, ROOT + "/.agents/INDEX.jsonl")
         """,
