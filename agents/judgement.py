@@ -75,7 +75,8 @@ class Case:
     @property
     def summary(self) -> str:
         """One line: the run, where it goes, how large it is."""
-        size = f"{self.sizes.files} files, +{self.sizes.added} −{self.sizes.removed}"
+        count = f"{self.sizes.files} file{'' if self.sizes.files == 1 else 's'}"
+        size = f"{count}, +{self.sizes.added} −{self.sizes.removed}"
         binary = f", {self.sizes.binary} binary" if self.sizes.binary else ""
         moved = "" if self.before == self.meta.repo_sha_start else f" (moved on since {self.meta.repo_sha_start[:8]})"
         name = self.target.removeprefix("refs/heads/")
