@@ -29,7 +29,9 @@ _DISABLES_USERNS: Final = (0, 8)
 
 _NOBODY: Final = "65534"
 _SCRATCH: Final = tuple(map(Path, ("/tmp", "/var/tmp", "/dev/shm")))  # noqa: S108 - the sandbox's own
-_SETTINGS: Final = tuple(Path("/proc", name) for name in ("sys", "sysrq-trigger", "irq", "bus", "fs", "mtrr"))
+_SETTINGS: Final = tuple(
+    Path("/proc", name) for name in ("sys", "sysrq-trigger", "irq", "bus", "fs", "mtrr", "pressure")
+)
 """The machine's own settings in /proc: the kernel lets root write them without any capability, and bubblewrap 0.8 does
 not shut all of them. With ``core_pattern`` among them a program can be run outside of the sandbox."""
 _SAFE_FOLDERS: Final = ("/usr/local/bin", "/usr/bin", "/bin")

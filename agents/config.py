@@ -100,7 +100,10 @@ OWN_FILE: Final = "agent-box/agent.yaml"
 PREFIX: Final = "AGENT_BOX_"
 """An environment variable ``AGENT_BOX_STALL_AFTER`` sets ``stall_after``."""
 
-_SECRET: Final = re.compile(r"KEY|TOKEN|SECRET|PASS|CREDENTIAL|AUTH|COOKIE|SESSION|PRIVATE|DSN", re.IGNORECASE)
+_SECRET: Final = re.compile(
+    r"KEY|TOKEN|SECRET|PASS|CREDENTIAL|AUTH|COOKIE|SESSION|PRIVATE|DSN|(^|_)PAT($|_)|WEBHOOK|_UR[IL]$|CONN|SIGN|BEARER",
+    re.IGNORECASE,
+)
 
 RESERVED: Final = frozenset({"RUN", "MARK", "RUN_DIR", "TASK", "VENV", "REPORT_FD", "MENDED", "TEAM"})
 """Names after the prefix that the box itself uses: never a setting, even if a setting of that name came one day."""
@@ -295,6 +298,9 @@ def _refuse_doors(name: str, value: Any, where: str) -> None:
     if name in OWN:
         hint = f"If you mean it, say it yourself: {PREFIX}{name.upper()}=… ./agent …, or in ~/.config/{OWN_FILE}."
         raise OperatorError(f"{where} is not for a project's file.", hint)
+    if name == "network" and value == "on":
+        hint = f"If you mean it, say it yourself: {PREFIX}NETWORK=on ./agent …, or in ~/.config/{OWN_FILE}."
+        raise OperatorError(f"{where}: a project's file may only turn the network off.", hint)
     for variable in filter(_SECRET.search, value if name == "env" else ()):
         hint = f"If you mean it, say it yourself: {PREFIX}ENV={variable} ./agent …"
         raise OperatorError(f"{where}: {variable} looks like a secret, which a project's file may not pass on.", hint)

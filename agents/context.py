@@ -107,6 +107,10 @@ def _to_stderr(line: str) -> None:
 
 def prepare(context: Context) -> None:
     """Make the data folder and keep it out of git's sight; raises HostError where the disk says no."""
+    data = context.layout.data
+    if data.is_symlink() and git.run(context.repo.root, "ls-files", "-z", "--", data.name, sealed=True).stdout:
+        # The operator may keep it elsewhere; a repository may not choose where that is.
+        raise HostError(f"{data.name} is a link that the repository brings.", f"Remove it: git rm {data.name}")
     context.store.prepare()
     if files.free(context.layout.data) < _RESERVE:
         raise HostError("The disk is nearly full.", "Free some space; `./agent gc` removes old runs.")

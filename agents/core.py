@@ -198,6 +198,10 @@ def _compare(context: Context, made: RunPlan, before: Fingerprint | None, course
     changed = before.changes(git.fingerprint(context.repo, before)) if before else ()
     if made.state.isolation != "full":
         course.changed += changed
+        try:
+            context.journal.check_head()
+        except Tampered:
+            course.changed += ("the ledger",)
     elif changed:
         shown = redact.visible(", ".join(changed[:5]))
         course.ending.notes.append(f"the checkout changed while it ran, which the agent could not do: {shown}")

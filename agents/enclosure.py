@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from agents import files, git, journal, roots, sandbox
+from agents.errors import AgentError
 from agents.layout import DATA, TREES
 
 if TYPE_CHECKING:
@@ -36,8 +38,8 @@ def cell(context: Context, made: RunPlan, environ: Mapping[str, str], linked: tu
     box's own data and without secrets; runs that may edit see their airlock and the history, and the rest is absent.
     """
     box, root = context.store.box(made.meta.run_name), context.layout.root
-    outside = (*roots.tool_roots(environ), *roots.program_roots(made.command.argv, environ, root))
-    chosen = (*made.command.read, *map(Path, context.config.read), *linked, *_certificates(environ))
+    outside = (*roots.tool_roots(environ, root), *roots.program_roots(made.command.argv, environ, root))
+    chosen = (*made.command.read, *map(Path, context.config.read), *linked, *_certificates(context))
     seen = (root, context.repo.common_dir) if not made.mutates else (context.repo.common_dir,)
     mine = (made.root,) if made.mutates else ()
     return sandbox.Cell(
@@ -46,7 +48,7 @@ def cell(context: Context, made: RunPlan, environ: Mapping[str, str], linked: tu
         read=(*seen, *outside, *chosen),
         write=(*mine, box.outbox, box.home, *made.command.write),
         freeze=(made.root / ".git",) if made.mutates else (),
-        hide=_hidden(context, made),
+        hide=(*_hidden(context, made), *_private(context, linked)),
         instead={**_config_instead(context, box.private), **_lent(box.home, made)},
         network=context.config.network == "on" or (made.command.network and context.config.network == "auto"),
         nested=made.command.nested,
@@ -59,12 +61,18 @@ def command_cell(context: Context, level: str, tree: Path, private: Path, linked
     These commands are the repository's own, and what they run is the agent's work.
     """
     home = private / "command-home"
+    # Made anew for every command: what one has left there, the agent's work among it, must not speak to the next.
+    files.remove_tree(home)
     files.make_folder(home)
     frozen = (tree / ".git",) if (tree / ".git").exists() else ()
     return sandbox.Cell(
         level=level, cwd=tree, freeze=frozen, instead=_config_instead(context, private),
-        read=(context.repo.common_dir, *roots.tool_roots(context.environ), *map(Path, context.config.read), *linked),
-        write=(tree, home), hide=roots.secrets_in(tree), network=context.config.network == "on",
+        read=(
+            context.repo.common_dir, *roots.tool_roots(context.environ, context.layout.root),
+            *map(Path, context.config.read), *linked,
+        ),
+        write=(tree, home), hide=(*roots.secrets_in(tree, links=False), *_private(context, linked)),
+        network=context.config.network == "on",
     )  # fmt: skip
 
 
@@ -72,18 +80,41 @@ def command_cell(context: Context, level: str, tree: Path, private: Path, linked
 _CERTIFICATES: Final = ("SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
 
 
-def _certificates(environ: Mapping[str, str]) -> Iterator[Path]:
-    """Files of certificates that the agent's own environment names."""
+def _certificates(context: Context) -> Iterator[Path]:
+    """Files of certificates that the operator's own environment names; a repository's .env.test must not name any."""
     for name in _CERTIFICATES:
-        given = environ.get(name, "")
+        given = context.environ.get(name, "")
         if given.startswith("/"):
             yield Path(given)
+
+
+def linked(context: Context) -> tuple[Path, ...]:
+    """The folders of `link:`, as far as they are what they are called: a link on the way could lead anywhere."""
+    root = Path(os.path.realpath(context.layout.root))
+    named = [root / name for name in context.config.link if not PRIVATE & set(Path(name).parts)]
+    return tuple(path for path in named if path.is_dir() and os.path.realpath(path) == str(path))
+
+
+PRIVATE: Final = frozenset({".git", DATA, "agent_box"})
+"""Folders of a checkout that no agent is shown."""
+
+
+def _private(context: Context, linked: tuple[Path, ...]) -> Iterator[Path]:
+    """What stays hidden in every cell, whatever else makes the folder around it readable."""
+    root, common = context.layout.root, context.repo.common_dir
+    yield from (root / DATA, root / Path(TREES).parent)
+    yield from (secret for folder in linked for secret in roots.secrets_in(folder))
+    # Settings of git that may hold credentials, besides the one that a harmless one is shown instead of.
+    yield from (common / "config.worktree", *common.glob("worktrees/*/config.worktree"))
+    for folder, inner, names in os.walk(common / "modules"):
+        inner[:] = [name for name in inner if name not in {"objects", "refs", "logs", "hooks"}]
+        yield from (Path(folder, name) for name in names if name in {"config", "config.worktree"})
 
 
 def _hidden(context: Context, made: RunPlan) -> tuple[Path, ...]:
     root = context.layout.root
     if made.mutates:
-        return roots.secrets_in(made.root)
+        return roots.secrets_in(made.root, links=False)
     own = (root / DATA, root / Path(TREES).parent, *(root / ".claude" / "commands").glob("run_*"))
     return (*own, *roots.secrets_in(root))
 
@@ -114,6 +145,8 @@ def _lent(home: Path, made: RunPlan) -> dict[Path, Path]:
         target, source = home / name, given.expanduser()
         if source.is_file():
             files.make_folder(target.parent)
+            if os.path.realpath(target.parent) != os.path.join(os.path.realpath(home), *Path(name).parent.parts):  # noqa: PTH118 - compared as text
+                raise AgentError("A link stands in the home of the run, where a folder was.", "Start a new run.")
             lent[target] = source
             if made.state.isolation != "full":
                 # Without mounts a link has to do.

@@ -161,7 +161,8 @@ class _Furnisher:
 
     def _copy(self, source: Path) -> None:
         relative = source.relative_to(self.root)
-        if _is_ours(relative) or not _is_within(self.root, source.parent):
+        # Behind a link it would be another file than it is called: one of a box, for example.
+        if _is_ours(relative) or os.path.realpath(source) != str(source):
             raise OperatorError(f"{relative} is not a file to copy from this checkout.", "Name files of the project.")
         target = self._target(relative)
         with files.reported(f"copy {relative} into the airlock"):
@@ -186,7 +187,7 @@ class _Furnisher:
         if not source.exists():
             self.notes.append(f"Nothing to link: there is no folder {shown(os.fsencode(entry))}.")
             return
-        if source.is_symlink() or not source.is_dir() or not _is_within(self.root, source):
+        if _is_ours(Path(entry)) or not source.is_dir() or os.path.realpath(source) != os.path.normpath(source):
             raise OperatorError(f"link: {entry} is no folder of this checkout.", "Name a folder such as node_modules.")
         target = self._target(source.relative_to(self.root))
         if os.path.lexists(target):

@@ -109,6 +109,9 @@ def _approved(context: Context, case: Case, approve: str | None, ask: Callable[[
     if not case.is_new:
         approval.allow(case.state.isolation, case.meta.short_id, trusted=context.config.trust_unsandboxed)
     if approve is not None:
+        # What the approval acknowledges; it was given before, but it is told again where somebody may read it.
+        for line in (case.summary, *(f"  ! {flag}" for flag in case.flags)):
+            context.say(line)
         approval.check(approve, case.statement.patch_sha256)
     elif ask is not None:
         approval.confirm(ask(case), case.statement)

@@ -48,6 +48,8 @@ def agent_environment(context: Context, made: RunPlan, box: Box) -> dict[str, st
         "AGENT_BOX_RUN_DIR": str(box.outbox),
         # Its own: what the operator's home holds is none of its business, and what it keeps there is there at a resume.
         "HOME": str(box.home),
+        # The system's settings of git are not there to be read, which git takes for a fault.
+        "GIT_CONFIG_NOSYSTEM": "1",
         **made.command.env,
     }
     # The full sandbox has a /tmp of its own; without it the operator's would be shared.
@@ -77,7 +79,11 @@ def _drive(
     files.write(box.launch, json.dumps(launch, indent=1).encode())
     stdin = box.private / "stdin"
     files.write(stdin, made.command.stdin, durable=False)
-    files.make_folder(box.home / "tmp")
+    scratch = box.home / "tmp"
+    if scratch.is_symlink() or not scratch.is_dir():
+        # An earlier attempt's agent may have put something else in its place.
+        scratch.unlink(missing_ok=True)
+    files.make_folder(scratch)
     for name, data in made.command.files.items():
         files.make_folder((box.private / name).parent)
         files.write(box.private / name, data, durable=False)

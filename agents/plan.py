@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
 TASK_LIMIT: Final = 1024 * 1024
 """Bytes of a task."""
-_LEVELS: Final = ("none", "partial", "full")
+LEVELS: Final = ("none", "partial", "full")
+"""From the least isolation to the most."""
 _SESSION: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}")
 _LONGEST_MESSAGE: Final = 500
 
@@ -99,8 +100,9 @@ def plan_run(ask: Ask, scene: Scene, config: Config, engine: Engine, short_id: s
     """The run that *ask* becomes under *short_id*; raises OperatorError or HostError where it cannot be."""
     task = checked_task(ask.task)
     tier = policy.tier(ask.run_type)
-    _check_isolation(config, scene.isolation)
-    slug = naming.slugify(task)
+    check_isolation(config, scene.isolation)
+    # The name of a run is everywhere, in commits too: a secret in the task must not be in it.
+    slug = naming.slugify(redact.redact(task))
     name = naming.run_name(datetime.fromtimestamp(scene.now, UTC), slug, short_id)
     box = scene.layout.box(name)
     files = commands.command_set(short_id, name, str(box.outbox))
@@ -146,8 +148,8 @@ def plan_resume(
     command line.
     """
     _check_envelope(meta, state)
-    _check_isolation(config, scene.isolation)
-    if _LEVELS.index(scene.isolation) < _level(meta.isolation):
+    check_isolation(config, scene.isolation)
+    if LEVELS.index(scene.isolation) < _level(meta.isolation):
         raise HostError(
             f"The run had isolation “{meta.isolation}”, this machine now offers “{scene.isolation}”.",
             "See ./agent doctor, or start a new run.",
@@ -176,9 +178,9 @@ def _check_envelope(meta: RunMeta, state: RunState) -> None:
 
 
 def _level(isolation: str) -> int:
-    if isolation not in _LEVELS:
+    if isolation not in LEVELS:
         raise Tampered("meta.yaml names an isolation that does not exist.", "Start a new run.")
-    return _LEVELS.index(isolation)
+    return LEVELS.index(isolation)
 
 
 def _announced(state: RunState) -> str | None:
@@ -240,9 +242,10 @@ def checked_task(task: str) -> str:
     return clean
 
 
-def _check_isolation(config: Config, isolation: str) -> None:
+def check_isolation(config: Config, isolation: str) -> None:
+    """Raise HostError where *isolation* is less than the settings ask for."""
     floor = config.sandbox
-    if floor in _LEVELS and _LEVELS.index(isolation) < _LEVELS.index(floor):
+    if floor in LEVELS and LEVELS.index(isolation) < LEVELS.index(floor):
         raise HostError(
             f"The settings ask for isolation “{floor}”, this machine offers “{isolation}”.",
             "Lower `sandbox:` in agent.yaml, or see ./agent doctor.",

@@ -47,7 +47,10 @@ def _check_alone(context: Context, meta: RunMeta) -> None:
 def check_session(context: Context, engine: Engine, meta: RunMeta, state: RunState) -> None:
     """Refuse to go on with a session that the agent's program no longer has (T154)."""
     pattern = getattr(engine, "session_files", "").replace("{session}", state.session_id or "")
-    if pattern and state.session_id and not any(context.store.box(meta.run_name).home.glob(pattern)):
+    home = context.store.box(meta.run_name).home
+    # Where nothing was ever kept there the program itself must say whether it knows the session.
+    keeps = bool(pattern) and (home / pattern.partition("*")[0]).is_dir()
+    if keeps and state.session_id and not any(home.glob(pattern)):
         raise OperatorError(
             f"The session of run {meta.short_id} is gone; its stream, report and patch are still in the box.",
             f"Begin a new session in the same airlock: ./agent resume {meta.short_id} --fresh",

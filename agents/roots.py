@@ -8,6 +8,8 @@ import pwd
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from agents.errors import HostError
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
@@ -58,15 +60,17 @@ def program_roots(argv: Sequence[str], environ: Mapping[str, str], root: Path) -
     return tuple(dict.fromkeys(path for path in found if keep.lendable(path)))
 
 
-def tool_roots(environ: Mapping[str, str]) -> tuple[Path, ...]:
-    """The tool chains on the PATH of *environ* that lie outside of the system's folders.
+def tool_roots(environ: Mapping[str, str], root: Path | None = None) -> tuple[Path, ...]:
+    """The tool chains on the PATH of *environ* that lie outside of the system's folders and of the repository *root*.
 
     For ``X/bin`` and ``X/shims`` that is X where X is plainly a tool chain's own (it has libraries or versions), else
     the folder alone.
     """
-    keep = _Keep(environ, None)
+    keep = _Keep(environ, root)
     found: list[Path] = []
     for entry in keep.search:
+        if keep.owns(entry) or (root and keep.owns(Path(os.path.realpath(entry)))):
+            continue
         whole = _prefix(entry, keep)
         found += [entry] if whole is None else [whole]
         if entry.parent.name == ".cargo":
@@ -206,6 +210,9 @@ def _prefix(folder: Path, keep: _Keep) -> Path | None:
     above = folder.parent
     if folder.name not in {"bin", "shims"} or above.name in _MERELY_BIN or folder.is_relative_to("/usr"):
         return None
+    if (above / ".git").exists():
+        # Somebody's project, not a tool chain: what else lies in it is not known.
+        return None
     own = any((above / name).exists() for name in ("lib", "lib64", "libexec", "versions", "pyvenv.cfg", "shims"))
     return above if own and keep.lendable(above) else None
 
@@ -233,6 +240,7 @@ def _is_there(path: Path) -> bool:
 
 
 _PUBLIC_ENV: Final = frozenset({".env.test", ".env.example", ".env.sample", ".env.template", ".env.dist"})
+_MOST_SECRETS: Final = 1000
 _NOT_ENTERED: Final = frozenset({
     ".git", "node_modules", ".venv", "venv", "__pycache__", ".tox", ".nox", ".mypy_cache", ".ruff_cache",
     ".pytest_cache", ".agents", "agent_box",
@@ -240,8 +248,11 @@ _NOT_ENTERED: Final = frozenset({
 """Made by tools or by the box; large, and what lies in them is not the operator's hand-written secret."""
 
 
-def secrets_in(root: Path) -> tuple[Path, ...]:
+def secrets_in(root: Path, *, links: bool = True) -> tuple[Path, ...]:
     """The ``.env`` files of the checkout *root*, tracked or not, but for those that are meant as examples (S04).
+
+    Also the settings of repositories within it. Without *links* a link of such a name is passed over: in a tree that an
+    agent had, it would choose what else is hidden. Raises HostError where there are more than any project has.
 
     The disk is asked, not git: an airlock's own `.git` is the agent's to forge, and a throw-away tree has none.
     """
@@ -251,11 +262,15 @@ def secrets_in(root: Path) -> tuple[Path, ...]:
         try:
             with os.scandir(todo.pop()) as entries:
                 for entry in entries:
-                    if _is_secret(entry.name):
+                    if _is_secret(entry.name) and (links or not entry.is_symlink()):
                         found.append(Path(entry.path))
+                    elif entry.name == ".git" and entry.path != f"{root}/.git":
+                        found.append(Path(entry.path, "config"))
                     elif entry.is_dir(follow_symlinks=False) and entry.name not in _NOT_ENTERED:
                         todo.append(entry.path)
         except OSError:
             # A folder that this user may not read, or that has just gone, hides itself.
             continue
+        if len(found) > _MOST_SECRETS:
+            raise HostError(f"There are more than {_MOST_SECRETS} .env files in {root}.", "Look: git status --ignored")
     return tuple(sorted(found))

@@ -17,7 +17,7 @@ from agents.times import iso
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from agents.events import Dialect
+    from agents.events import Dialect, Result
     from agents.journal import Journal
     from agents.layout import Box
     from agents.model import RunMeta, RunState
@@ -39,6 +39,7 @@ _KILLED: Final = frozenset({-9, 137})
 _ABORTED: Final = frozenset({-1, -2, -15, 129, 130, 143})
 _FIRST_LINE: Final = 4000
 """Characters of an agent's complaint that are looked at; far fewer are shown."""
+_LOST: Final = "No conversation found with session ID"
 _BUDGET: Final = frozenset({"error_max_turns", "error_max_budget_usd"})
 
 EVENTS: Final = {
@@ -85,15 +86,22 @@ def _by_result(ending: Ending) -> tuple[Status, FailureKind | None, str]:
         return status, kind, message
     if result.subtype in _BUDGET:
         return Status.CRASHED, FailureKind.BUDGET, f"Its budget was spent ({result.subtype})."
-    if result.is_error:
-        # Cut before it is looked through: a line of many megabytes must not hold up the end of a run.
-        first = redact.visible(redact.redact(result.text.strip().partition("\n")[0][:_FIRST_LINE]))[:300]
-        return Status.CRASHED, FailureKind.TOOL_ERROR, first or f"The agent reported {result.subtype}."
-    if result.turns == 0:
-        # What looked like a command was taken for one, and it is not known: no model has seen the task.
-        return Status.CRASHED, FailureKind.TOOL_ERROR, "The agent ended without a single turn of its model."
+    if result.is_error or result.turns == 0:
+        return Status.CRASHED, FailureKind.TOOL_ERROR, _complaint(result)
     # One that lingered after a good result was ended by us; its exit code says nothing (P13).
     return (Status.DONE, None, "") if ending.lingered else _by_exit_code(ending, "The agent")
+
+
+def _complaint(result: Result) -> str:
+    """What the agent says is wrong, in one sentence."""
+    if _LOST in result.text:
+        return "The agent no longer has its session; resume it with --fresh."
+    if not result.is_error:
+        # What looked like a command was taken for one, and it is not known: no model has seen the task.
+        return "The agent ended without a single turn of its model."
+    # Cut before it is looked through: a line of many megabytes must not hold up the end of a run.
+    first = redact.visible(redact.redact(result.text.strip().partition("\n")[0][:_FIRST_LINE]))[:300]
+    return first or f"The agent reported {result.subtype}."
 
 
 def _by_exit_code(ending: Ending, who: str) -> tuple[Status, FailureKind | None, str]:

@@ -65,7 +65,7 @@ def start(
     *claimed* is told the name of the whole. Raises OperatorError or HostError before there is a box.
     """
     for each in dict.fromkeys(engines):
-        core.decide(with_engine(context, each), ask)
+        core.decide(with_engine(context, each), _for(ask, each))
     first, engine = core.decide(context, ask, engine=Team())
     prepare(context)
     context.journal.check_head()
@@ -110,12 +110,21 @@ def _words(why: Exception) -> str:
     return why.message if isinstance(why, BoxError) else str(why)
 
 
+# The engines that are told their program; the others bring theirs, and take none.
+_TOLD: Final = frozenset({"command", "scripted"})
+
+
+def _for(ask: Ask, engine: str) -> Ask:
+    """*ask* as an agent of *engine* gets it."""
+    return ask if engine in _TOLD else dataclasses.replace(ask, argv=())
+
+
 def _employ(ask: Ask, engine: str, words: Sequence[str], whole: str) -> str:
     """Start one agent's own supervisor; returns the name of its run."""
     given = ask.task.encode("utf-8", "surrogateescape")
     # With the pid: an agent's supervisor that starts after this process died would find another parent.
     env = {VARIABLE: f"{whole} {os.getpid()}"}
-    return control.detach(["fix", *words, "--engine", engine, "--", "-", *ask.argv], given, env=env)
+    return control.detach(["fix", *words, "--engine", engine, "--", "-", *_for(ask, engine).argv], given, env=env)
 
 
 def _note(context: Context, meta: RunMeta, workers: Sequence[str]) -> None:

@@ -8,7 +8,8 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from agents import files
+from agents import files, plan
+from agents.errors import HostError
 from agents.redact import redact, visible
 from agents.risk import Flag, touching
 
@@ -82,6 +83,9 @@ def verify(
             furnish(folder)
             return tuple(_told(run(command, folder), name) for command in commands)
 
+    for above in (folder.parent, folder.parent.parent):
+        if above.is_symlink():
+            raise HostError(f"{above} is a link.", f"Remove it: rm {above}")
     first = everything(tree, RESULT)
     # Where the result itself fails, old tests have nothing to add.
     tests = touching(changes, "tests")
@@ -152,7 +156,13 @@ def in_cell(context: Context, name: str) -> Runner:
     from agents import checks, enclosure, workshop
 
     offer, box = enclosure.offered(context), context.store.box(name)
-    linked = tuple(context.layout.root / each for each in context.config.link)
+    linked, had = enclosure.linked(context), context.store.load(name).isolation
+    plan.check_isolation(context.config, offer.level)
+    if plan.LEVELS.index(offer.level) < plan.LEVELS.index(had):
+        raise HostError(
+            f"Its agent had isolation “{had}”; the verify commands would run its work with “{offer.level}”.",
+            "See ./agent doctor; it can still be merged to a branch of its own where no `verify:` is set.",
+        )
 
     def run(command: str, folder: Path) -> Checked:
         context.say(f"verify: {command}")

@@ -56,7 +56,7 @@ def ready(context: Context, made: RunPlan, stop: Callable[[], bool]) -> Bench:
     # One that was resumed after its airlock had gone begins where its patch left off.
     if known is None and made.state.attempt > 1:
         _restore(opened, box)
-    linked = tuple(context.layout.root / name for name in context.config.link)
+    linked = enclosure.linked(context)
     if known is not None:
         return Bench(airlock=opened, furnished=furnish.recall(box.room), linked=linked)
     given = _furnish(context, opened)
@@ -127,7 +127,12 @@ def command_environment(context: Context, home: Path) -> dict[str, str]:
     what they run is the agent's work, which must neither pass the gate nor outlive its supervisor (M01, P03).
     """
     text = files.read_capped(context.layout.root / ".env.test", settle.ENV_TEST_LIMIT)
-    fixed = {"HOME": str(home), "CI": "true", procs.RUN_MARK: procs.mark(home.parent.parent)}
+    fixed = {
+        "HOME": str(home),
+        "CI": "true",
+        "GIT_CONFIG_NOSYSTEM": "1",
+        procs.RUN_MARK: procs.mark(home.parent.parent),
+    }
     given = environment.allowed(context.environ, [name for name in BASE_ENV if name != "TMPDIR"])
     return {**environment.parse((text or b"").decode("utf-8", "replace")), **given, **fixed}
 

@@ -46,7 +46,7 @@ SAMPLES: dict[str, tuple[tuple[str, Any], tuple[str, Any]]] = {
     "env": (("CI,GOFLAGS,CI", ("CI", "GOFLAGS")), ("_x", ("_x",))),
     "isolation": (("none", "none"), ("partial", "partial")),
     "read": (("/opt/a:/opt/b", ("/opt/a", "/opt/b")), ("/x", ("/x",))),
-    "network": (("off", "off"), ("on", "on")),
+    "network": (("off", "off"), ("off", "off")),
     "copy": ((".env.test,config/*.yml", (".env.test", "config/*.yml")), ("a/", ("a",))),
     "link": (("node_modules", ("node_modules",)), ("a,b/c", ("a", "b/c"))),
     "setup": (("make deps, now", ("make deps, now",)), ("true", ("true",))),
@@ -114,6 +114,12 @@ def test_a_projects_file_goes_before_the_operators_own_but_lowers_no_floor() -> 
 @pytest.mark.parametrize("name", ["copy", "link"])
 def test_paths_for_an_airlock_stay_inside_the_repository(name: str, path: str) -> None:
     assert "is not a path inside the repository" in complaint(f"{name}: ['{path}']").message
+
+
+def test_a_projects_file_may_turn_the_network_off_and_never_on() -> None:
+    assert "may only turn the network off" in complaint("network: on").message
+    assert resolve({"network": "on"}, {}, None).network == "on"
+    assert resolve({}, {}, None, own="network: on").network == "on"
 
 
 def test_a_list_of_commands_keeps_their_commas() -> None:
@@ -322,7 +328,18 @@ def test_a_file_of_comments_does_not_cost_a_yaml_parser() -> None:
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 
-@pytest.mark.parametrize("name", ["AWS_SECRET_ACCESS_KEY", "GITHUB_TOKEN", "db_password", "SSH_AUTH_SOCK"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "AWS_SECRET_ACCESS_KEY",
+        "GITHUB_TOKEN",
+        "db_password",
+        "SSH_AUTH_SOCK",
+        "DATABASE_URL",
+        "GH_PAT",
+        "SLACK_WEBHOOK",
+    ],
+)
 def test_a_project_file_cannot_hand_a_secret_to_an_agent_but_its_operator_can(name):
     with pytest.raises(OperatorError, match=f"agent.yaml line 2: `env`: {name} looks like a secret"):
         resolve({}, {}, f"grace: 5s\nenv: [{name}]\n")

@@ -77,7 +77,7 @@ def test_a_run_that_reads_sees_the_checkout_and_changes_nothing_of_it(context: C
     assert {root, root / ".git"} <= set(cell.read)
     own = {root / ".agents", root / "agent_box", root / ".claude/commands/run_c0de"}
     secrets = {root / ".env", root / ".env.local", root / "src/.env"}
-    assert set(cell.hide) == own | secrets
+    assert set(cell.hide) == own | secrets | {context.repo.common_dir / "config.worktree"}
 
 
 def test_a_run_that_edits_sees_its_airlock_and_the_history_alone(context: Context) -> None:
@@ -92,7 +92,7 @@ def test_a_run_that_edits_sees_its_airlock_and_the_history_alone(context: Contex
     assert cell.freeze == (made.root / ".git",)
     assert root / ".git" in cell.read
     assert not [path for path in cell.read if root.is_relative_to(path)]
-    assert cell.hide == (made.root / ".env",)
+    assert set(cell.hide) == {made.root / ".env", *always_hidden(context)}
 
 
 def test_what_engine_operator_and_airlock_add_is_added(context: Context, tmp_path: Path) -> None:
@@ -138,6 +138,47 @@ def test_the_network_is_there_where_it_is_needed_or_wanted(
     assert cell.network is there
 
 
+def always_hidden(context: Context) -> set[Path]:
+    """What stays hidden in every cell."""
+    root = context.layout.root
+    return {root / ".agents", root / "agent_box", context.repo.common_dir / "config.worktree"}
+
+
+def test_credentials_of_submodules_and_secrets_of_linked_folders_are_hidden(context: Context, repo: Path) -> None:
+    """S03, S04: what `link:` brings is the operator's checkout, with the .env files in it."""
+    module = repo / ".git" / "modules" / "lib" / "config"
+    module.parent.mkdir(parents=True)
+    module.write_text("[remote]\n")
+    (repo / "deps").mkdir()
+    (repo / "deps" / ".env").write_text("X=1\n")
+    given = dataclasses.replace(context, config=dataclasses.replace(context.config, link=("deps",)))
+    cell = enclosure.command_cell(given, "full", repo, repo / ".agents" / "p", enclosure.linked(given))
+    assert {module, repo / "deps" / ".env"} <= set(cell.hide)
+
+
+@pytest.mark.parametrize("name", ["keys", "alias/runs", ".agents", "in/out", "nothing", "README.md"])
+def test_a_folder_behind_a_link_or_of_the_box_is_not_linked(
+    context: Context, repo: Path, tmp_path: Path, name: str
+) -> None:
+    """S03: a link in the repository is a stranger's, and what `link:` names is shown to the agent."""
+    (tmp_path / "secret").mkdir()
+    (repo / ".agents" / "runs").mkdir(parents=True, exist_ok=True)
+    (repo / "keys").symlink_to(tmp_path / "secret")
+    (repo / "alias").symlink_to(".agents")
+    (repo / "in").mkdir()
+    (repo / "in" / "out").symlink_to(tmp_path / "secret")
+    given = dataclasses.replace(context, config=dataclasses.replace(context.config, link=(name,)))
+    assert enclosure.linked(given) == ()
+
+
+def test_what_one_command_left_in_its_home_is_gone_for_the_next(context: Context, tmp_path: Path) -> None:
+    """M18: an agent's work that a `check:` runs must not speak to the `verify:` of its own merge."""
+    first = enclosure.command_cell(context, "none", context.layout.root, tmp_path / "private")
+    (first.write[-1] / "usercustomize.py").write_text("evil")
+    second = enclosure.command_cell(context, "none", context.layout.root, tmp_path / "private")
+    assert list(second.write[-1].iterdir()) == []
+
+
 CERTIFICATES = [
     ("SSL_CERT_FILE", "/opt/ca.pem", True), ("SSL_CERT_DIR", "/opt/ca", True), ("NODE_EXTRA_CA_CERTS", "/opt/n.pem", True),
     ("REQUESTS_CA_BUNDLE", "/opt/r.pem", True), ("CURL_CA_BUNDLE", "/opt/c.pem", True), ("SSL_CERT_FILE", "ca.pem", False),
@@ -149,9 +190,10 @@ CERTIFICATES = [
 def test_certificates_that_its_environment_names_are_readable(
     context: Context, name: str, value: str, seen: bool
 ) -> None:
-    """Behind a proxy of the operator's own nothing could be reached without them."""
-    cell = enclosure.cell(context, plan(context), {**ENV, name: value})
-    assert (Path(value) in cell.read) is seen
+    """Behind a proxy of the operator's own nothing could be reached without them; a repository's file names none."""
+    operators = dataclasses.replace(context, environ={**ENV, name: value})
+    assert (Path(value) in enclosure.cell(operators, plan(context), ENV).read) is seen
+    assert not value or Path(value) not in enclosure.cell(context, plan(context), {**ENV, name: value}).read
 
 
 # --- The configuration of git -----------------------------------------------------------------------------------------
@@ -254,7 +296,7 @@ def test_a_command_of_the_repository_gets_its_tree_a_home_and_no_network(
     assert (private / "command-home").is_dir()
     assert {context.repo.common_dir, linked, Path("/opt/more")} <= set(cell.read)
     assert context.layout.root not in cell.read
-    assert (cell.freeze, cell.hide) == ((tree / ".git",), (tree / ".env",))
+    assert (cell.freeze, set(cell.hide)) == ((tree / ".git",), {tree / ".env", *always_hidden(context)})
     assert set(cell.instead) == {context.repo.common_dir / "config"}
 
 

@@ -342,7 +342,10 @@ def test_the_commands_get_an_environment_of_their_own(tmp_path: Path) -> None:
     lines = (shop.box.path / "raw" / "check.log").read_text().splitlines()[1:]
     seen = dict(line.split("=", 1) for line in lines)
     home = str(shop.box.private / "command-home")
-    wanted = {"PATH": os.defpath, "LANG": "C.UTF-8", "HOME": home, "CI": "true", "DATABASE_URL": "sqlite://"}
+    wanted = {
+        "PATH": os.defpath, "LANG": "C.UTF-8", "HOME": home, "CI": "true", "DATABASE_URL": "sqlite://",
+        "GIT_CONFIG_NOSYSTEM": "1",
+    }  # fmt: skip
     assert {name: seen.get(name) for name in wanted} == wanted
     # The shell adds two of its own, and the guard its mark.
     assert {name for name in seen if not name.startswith("AGENT_BOX_")} - {"PWD", "OLDPWD", "SHLVL", "_"} == set(wanted)

@@ -6,6 +6,7 @@ import dataclasses
 import json
 import os
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agents import control, core, enclosure, interrupts, launch, plan, redact, views
@@ -52,7 +53,23 @@ def asked(run_type: str, task: str, program: list[str] | None, argv: list[str]) 
     """What the operator asks for; raises OperatorError for a task that lost its quotes (*argv* is the whole line)."""
     if program and "--" not in argv:
         raise OperatorError("The task is more than one word without quotes.", 'Type: ./agent scout "why is it slow?"')
-    return Ask(run_type=run_type, task=_task(task), argv=tuple(program or ()), team=_team())
+    return Ask(run_type=run_type, task=_task(task), argv=_located(program or []), team=_team())
+
+
+def _located(program: list[str]) -> tuple[str, ...]:
+    """*program* with its first word as it is found from an agent's folder: a path was typed from the operator's own.
+
+    In a repository it stays relative, to its root: in an airlock the agent's own copy is meant.
+    """
+    if not program or "/" not in program[0] or program[0].startswith("/"):
+        return tuple(program)
+    here = Path.cwd()
+    path = Path(os.path.normpath(here / program[0]))
+    root = next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), None)
+    if not path.is_file() or root is None:
+        return tuple(program)
+    word = f"./{path.relative_to(root)}" if path.is_relative_to(root) else str(path)
+    return (word, *program[1:])
 
 
 def _team() -> str | None:
