@@ -210,10 +210,9 @@ def _prefix(folder: Path, keep: _Keep) -> Path | None:
     above = folder.parent
     if folder.name not in {"bin", "shims"} or above.name in _MERELY_BIN or folder.is_relative_to("/usr"):
         return None
-    if (above / ".git").exists():
-        # Somebody's project, not a tool chain: what else lies in it is not known.
-        return None
-    own = any((above / name).exists() for name in ("lib", "lib64", "libexec", "versions", "pyvenv.cfg", "shims"))
+    # Version managers are clones themselves; any other clone is somebody's project, and what lies in it is not known.
+    signs = ("libexec", "versions", "pyvenv.cfg", "shims", *(() if (above / ".git").exists() else ("lib", "lib64")))
+    own = any((above / name).exists() for name in signs)
     return above if own and keep.lendable(above) else None
 
 

@@ -291,3 +291,23 @@ def test_the_python_of_these_tests_runs_by_its_roots_alone(root: Path, tmp_path:
     with cells.started(argv, Cell(level="full", cwd=root, read=(root,), network=False), tmp_path) as child:
         assert output(child, b"END\n").decode() == outside.stdout
         assert hear(child, "exit") == {"exit": 0}
+
+
+@pytest.mark.parametrize(
+    ("holds", "lent"),
+    [("lib", "chain"), ("versions", "chain"), (".git lib", "chain/bin"), (".git versions", "chain"), ("", "chain/bin")],
+)
+def test_a_clone_is_a_tool_chain_only_if_it_manages_versions(tmp_path: Path, holds: str, lent: str) -> None:
+    """S03: a project with `bin` and `lib` on PATH is somebody's work, and not lent as a whole."""
+    for name in ("bin", *holds.split()):
+        (tmp_path / "chain" / name).mkdir(parents=True)
+    environ = {"PATH": str(tmp_path / "chain" / "bin"), "HOME": str(tmp_path / "home")}
+    assert roots.tool_roots(environ, tmp_path / "repo") == (tmp_path / lent,)
+
+
+def test_a_folder_of_the_repository_on_path_is_no_tool_chain(tmp_path: Path) -> None:
+    for name in ("bin", "lib"):
+        (tmp_path / "repo" / name).mkdir(parents=True)
+    (tmp_path / "link").symlink_to(tmp_path / "repo" / "bin")
+    environ = {"PATH": f"{tmp_path}/repo/bin:{tmp_path}/link", "HOME": str(tmp_path / "home")}
+    assert roots.tool_roots(environ, tmp_path / "repo") == ()
