@@ -243,6 +243,7 @@ def _settle(context: Context, engine: Engine, made: RunPlan, course: _Course) ->
     if made.mutates:
         _export(context, made, course)
     try:
+        resuming.note_session(context.store.box(meta.run_name), engine)
         settle.write_report(context.store.box(meta.run_name), meta, course.ending, course.answer)
     except OSError as why:
         course.ending = _failed(course.ending, why)

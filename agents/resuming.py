@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from agents import journal, settle
+from agents import files, journal, settle
 from agents.errors import OperatorError, Tampered
 from agents.model import Actor, Phase, Status, step
 from agents.times import iso
@@ -12,6 +12,7 @@ from agents.times import iso
 if TYPE_CHECKING:
     from agents.context import Context
     from agents.engines.base import Engine
+    from agents.layout import Box
     from agents.model import RunMeta, RunState
     from agents.plan import RunPlan, Scene
 
@@ -44,12 +45,23 @@ def _check_alone(context: Context, meta: RunMeta) -> None:
         raise OperatorError("It was stopped before the first of its agents began.", 'Start a new one: ./agent fix "…"')
 
 
+def note_session(box: Box, engine: Engine) -> None:
+    """Remember that the agent's program has kept a session in its HOME, if it has: then one must be there later."""
+    pattern = getattr(engine, "session_files", "").replace("{session}", "*")
+    if pattern and any(box.home.glob(pattern)):
+        files.write(box.private / _KEPT, b"", durable=False)
+
+
+_KEPT: Final = "session-kept"
+
+
 def check_session(context: Context, engine: Engine, meta: RunMeta, state: RunState) -> None:
     """Refuse to go on with a session that the agent's program no longer has (T154)."""
     pattern = getattr(engine, "session_files", "").replace("{session}", state.session_id or "")
     home = context.store.box(meta.run_name).home
     # Where nothing was ever kept there the program itself must say whether it knows the session.
-    keeps = bool(pattern) and (home / pattern.partition("*")[0]).is_dir()
+    kept = (home.parent / _KEPT).exists() or (home / pattern.partition("*")[0]).is_dir()
+    keeps = bool(pattern) and kept
     if keeps and state.session_id and not any(home.glob(pattern)):
         raise OperatorError(
             f"The session of run {meta.short_id} is gone; its stream, report and patch are still in the box.",

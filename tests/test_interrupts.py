@@ -30,7 +30,8 @@ with interrupts() as pending:
     print("asked", pending.count, flush=True)
 """
 STARTER = """
-import subprocess, sys, time
+import signal, subprocess, sys, time
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # the suite itself may have been started with it ignored
 child = subprocess.Popen([sys.executable, "-I", "-c", sys.argv[1], sys.argv[2]])
 time.sleep(300)
 """
