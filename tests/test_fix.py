@@ -396,3 +396,26 @@ def test_the_argv_of_a_program_outside_is_run_as_it_was_given(agent, repo, tmp_p
     assert state_of(repo)["status"] == "REVIEW", done.stderr
     assert (airlock(repo) / "made.txt").read_text() == "one t w o"
     assert words[0] == sys.executable
+
+
+def test_a_secret_in_the_task_is_not_in_the_name_of_the_run(agent, repo, tmp_path):
+    """S05: the name stands in folders, on terminals and in commits."""
+    agent("scout", "rotate ghp_abcdefghijklmnopqrstuvwxyz0123456789 now", *command(tmp_path / "a.py", "print(1)"))
+    assert "abcdefghijkl" not in boxes(repo)[0].name
+
+
+def test_a_repository_does_not_choose_where_the_boxes_lie(agent, repo, tmp_path):
+    (repo / ".agents").symlink_to(tmp_path / "elsewhere")
+    git(repo, "add", ".agents"), git(repo, "commit", "-qm", "link")
+    done = agent("scout", "x", *command(tmp_path / "a.py", "print(1)"))
+    assert (done.returncode, "a link that the repository brings" in done.stderr) == (4, True)
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_a_spoiled_ledger_is_a_breach(agent, repo, tmp_path):
+    """T147: without a wall an agent reaches it, and that is told."""
+    source = f'open({str(repo / ".agents" / "INDEX.jsonl")!r}, "a").write("junk\\n")'
+    agent("scout", "x", *command(tmp_path / "a.py", source))
+    state = state_of(repo)
+    assert (state["status"], state["failure"]["kind"]) == ("CRASHED", "airlock_breach")
+    assert "the ledger" in state["failure"]["message"]
