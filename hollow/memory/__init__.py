@@ -1,0 +1,1 @@
+"""What the agents' environment remembers: the only code that writes below ``.agents/hollow``."""
