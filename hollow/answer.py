@@ -12,6 +12,12 @@ class Usage:
     input_tokens: int = 0
     output_tokens: int = 0
 
+    def __add__(self, more: Usage) -> Usage:
+        """What both took together."""
+        return Usage(
+            input_tokens=self.input_tokens + more.input_tokens, output_tokens=self.output_tokens + more.output_tokens
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:

@@ -8,6 +8,7 @@ import os
 import select
 import signal
 import subprocess
+import tempfile
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from typing import IO
 
 _PR_SET_CHILD_SUBREAPER: Final = 36
 """From linux/prctl.h: orphans of whatever we start become our children instead of init's, so none gets away."""
@@ -25,6 +27,7 @@ MAX_OUTPUT: Final = 256 * 1024 * 1024
 _STEP: Final = 0.05
 """Seconds between looks at whether a command has ended whose output a child of its own still holds open."""
 
+_EMPTY_ROUNDS: Final = 2
 _REAP_WITHIN: Final = 5.0
 """Seconds in which what was killed must be gone; only a process stuck in the kernel takes longer."""
 
@@ -55,14 +58,16 @@ def run(
     keep: int,
     beat: Callable[[float], None] = lambda _passed: None,
     every: float = 15.0,
+    stdin: bytes = b"",
 ) -> Ended:
     """Run *argv* in *cwd* with exactly *env* for *timeout* seconds at most, keeping *keep* bytes of its output.
 
-    Everything it has started is ended with it, whatever process group or session it hid in (T158). *beat* is told every
-    *every* seconds how many have passed. Raises :class:`OSError` if it cannot be started.
+    It reads *stdin* and then the end of it. Everything it has started is ended with it, whatever process group or
+    session it hid in (T158). *beat* is told every *every* seconds how many have passed. Raises :class:`OSError` if it
+    cannot be started.
     """
     known = set(_descendants())
-    with _orphans_come_here(), _started(argv, cwd, env) as process:
+    with _orphans_come_here(), _given(stdin) as source, _started(argv, cwd, env, source) as process:
         told = _Told(keep)
         watch = _Watch(process, told, time.monotonic(), timeout, beat, every)
         try:
@@ -81,12 +86,32 @@ def run(
     )
 
 
-def _started(argv: Sequence[str], cwd: Path, env: Mapping[str, str]) -> subprocess.Popen[bytes]:
+@contextlib.contextmanager
+def _given(data: bytes) -> Iterator[IO[bytes] | None]:
+    """Yield *data* as an open file without a name, or None where there is nothing to read.
+
+    A file and not a pipe: nobody has to feed it, so a command that never reads cannot hold us up.
+    """
+    if not data:
+        yield None
+        return
+    with tempfile.NamedTemporaryFile() as kept:
+        kept.write(data)
+        kept.flush()
+        # Opened once more for reading alone: what the command gets is no place to keep things in.
+        source = open(kept.name, "rb")  # noqa: PTH123, SIM115 - it is closed below, after the name is gone
+    with source:
+        yield source
+
+
+def _started(
+    argv: Sequence[str], cwd: Path, env: Mapping[str, str], source: IO[bytes] | None
+) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
         argv,
         cwd=cwd,
         env=dict(env),
-        stdin=subprocess.DEVNULL,
+        stdin=subprocess.DEVNULL if source is None else source,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         # Its own session: a command that signals its group must not hit the agent.
@@ -181,11 +206,16 @@ def _end(process: subprocess.Popen[bytes], known: set[int]) -> None:
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
     deadline = time.monotonic() + _REAP_WITHIN
-    # In rounds: one that was forking while it was looked at is found in the next.
-    while (left := set(_descendants()) - known) and time.monotonic() < deadline:
+    # In rounds: one that was forking while it was looked at is found in the next. Two empty ones in a row: a process
+    # whose parent ends between the listing and the look hangs on nobody for that moment.
+    empty = 0
+    while empty < _EMPTY_ROUNDS and time.monotonic() < deadline:
+        left = set(_descendants()) - known
+        empty = 0 if left else empty + 1
         for pid in left:
             _kill(pid)
-        time.sleep(0.005)
+        if left:
+            time.sleep(0.005)
 
 
 def _kill(pid: int) -> None:

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hollow import __version__, cycle
+from hollow.desk.cli import app as desk
 from hollow.mind import Assignment
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from hollow.mind import Mind
+    from hollow.mind import Mind, Thinker
 
 
 class MindName(StrEnum):
@@ -35,6 +36,8 @@ class RunType(StrEnum):
     REVIEW = "review"
     BENCHMARK = "benchmark"
     FIX = "fix"
+    CYCLE = "cycle"
+    """The agent's own life: no task is given, it finds its goal itself."""
 
 
 class Agent(StrEnum):
@@ -61,6 +64,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     no_args_is_help=True,
 )
+app.add_typer(desk, name="desk")
 
 
 @app.callback()
@@ -94,6 +98,9 @@ def cycle_verb(
         bool, typer.Option("--resume", help="Go on with what an earlier session left in --repo.")
     ] = False,
     script: Annotated[Path | None, typer.Option(help="JSON list of turns for the scripted mind.")] = None,
+    state: Annotated[Path | None, typer.Option(help="Folder of what the environment remembers.")] = None,
+    run: Annotated[str, typer.Option(help="Name of the run, as the supervisor calls it.")] = "",
+    substrate: Annotated[str, typer.Option(help="JSON object with settings of the environment.")] = "",
 ) -> None:
     """Run one cycle: the task on stdin, events on stdout, one JSON object a line.
 
@@ -107,23 +114,34 @@ def cycle_verb(
         MindName.REFLEX: _reflex,
         MindName.SCRIPTED: lambda: _scripted(script),
     }
+    words = _words(system_prompt, system_prompt_file)
     assignment = Assignment(
-        task="",
-        run_type=run_type.value,
-        agent=agent.value,
-        repo=repo.absolute(),
-        index=index.absolute(),
-        system_prompt=_words(system_prompt, system_prompt_file),
-        max_turns=max_turns,
-    )
+        task="", run_type=run_type.value, agent=agent.value, repo=repo.absolute(), index=index.absolute(),
+        system_prompt=words, max_turns=max_turns,
+    )  # fmt: skip
     order = cycle.Order(
-        assignment=assignment,
-        session_id=str(session_id),
-        mind=makers[mind],
-        surroundings=sandbox.value,
-        resumed=resume,
-    )
+        assignment=assignment, session_id=str(session_id), mind=makers[mind], surroundings=sandbox.value,
+        resumed=resume, state=state.absolute() if state else None, run=run, substrate=substrate,
+        thinker=_thinker(mind, agent, repo, index, model, num_ctx, keep_alive, call_timeout, script, state),
+    )  # fmt: skip
     raise typer.Exit(cycle.run(order, sys.stdin.buffer if sys.stdin is not None else None))
+
+
+def _thinker(
+    mind: MindName, agent: Agent, repo: Path, index: Path, model: str, num_ctx: int, keep_alive: str,
+    call_timeout: float, script: Path | None, state: Path | None,
+) -> Callable[[Callable[..., None]], Thinker]:  # fmt: skip
+    def made(fact: Callable[..., None]) -> Thinker:
+        """The mind of a cycle, which says signs of life through *fact*."""
+        from hollow.minds import thinking
+
+        return thinking.make(
+            mind.value, agent=agent.value, repo=repo.absolute(), index=index.absolute(), fact=fact, model=model,
+            num_ctx=num_ctx, keep_alive=keep_alive, call_timeout=call_timeout, script=script,
+            cursor=state / "script.json" if state else None,
+        )  # fmt: skip
+
+    return made
 
 
 def _ollama(model: str, num_ctx: int, keep_alive: str, call_timeout: float) -> Mind:

@@ -67,6 +67,10 @@ class Confinement:
         """
         if "\0" in path:
             raise Refusal("A path cannot hold a NUL character.")
+        try:
+            os.fsencode(path)
+        except UnicodeEncodeError:
+            raise Refusal("A path cannot hold half of a character.") from None
         return self.inside(Path(os.path.normpath(self._absolute(path))), path)
 
     def resolve(self, path: str) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from typing import IO, TYPE_CHECKING, Final
 
 from hollow import __version__
 from hollow.interrupts import Interrupts, Stopped, private_stdout
-from hollow.mind import Answer
+from hollow.mind import Answer, Away
 from hollow.resuming import earlier
 from hollow.sandbox import offered
 from hollow.stream import Talk
@@ -19,8 +19,9 @@ from hollow.tools import tools_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
-    from hollow.mind import Assignment, Mind
+    from hollow.mind import Assignment, Mind, Thinker
     from hollow.sandbox import Cell
 
 SUCCESS, AGENT_FAILED, BAD_REQUEST, MACHINE_FAILED = 0, 3, 2, 4
@@ -47,6 +48,14 @@ class Order:
     """The isolation that the supervisor has put around this process: full, partial or none (design, section 8)."""
     resumed: bool = False
     """Whether an earlier session of this run may have left work in the repository."""
+    state: Path | None = None
+    """What the environment remembers (``.agents/hollow``); None for a run without a memory."""
+    run: str = ""
+    """The run's name; stands in what is remembered."""
+    substrate: str = ""
+    """Settings of the environment as a JSON object."""
+    thinker: Callable[[Callable[..., None]], Thinker] | None = None
+    """Makes the mind of a cycle of the agent's own life; it is given what hears its signs of life."""
 
 
 def read_task(source: IO[bytes] | None) -> str:
@@ -111,6 +120,8 @@ def _answer(order: Order, source: IO[bytes] | None, out: IO[bytes], interrupts: 
         return _failure(f"The cycle was stopped by {name} before it had an answer."), 128 + stop.number
     except BadRequest as why:
         return _failure(str(why)), BAD_REQUEST
+    except Away as why:
+        return _failure(str(why)), MACHINE_FAILED
     except BrokenPipeError:
         raise
     except OSError as why:
@@ -127,6 +138,8 @@ def _failure(sentence: str) -> Answer:
 
 
 def _think(order: Order, source: IO[bytes] | None, out: IO[bytes]) -> Answer:
+    if order.assignment.run_type == "cycle":
+        return _live(order, out)
     mind = order.mind()
     assignment = replace(order.assignment, cell=_cell(order, mind))
     talk = Talk(out, session_id=order.session_id, model=mind.model or mind.name)
@@ -144,7 +157,67 @@ def _think(order: Order, source: IO[bytes] | None, out: IO[bytes]) -> Answer:
         raise BadRequest(f"{assignment.repo} is no folder.")
     task = read_task(source)
     left = earlier(assignment.repo) if order.resumed else ""
-    return mind.answer(replace(assignment, task=task, earlier=left), talk)
+    ready = replace(assignment, task=task, earlier=left)
+    return mind.answer(ready, talk) if order.state is None else _remembered(order, mind, ready, talk)
+
+
+def _remembered(order: Order, mind: Mind, ready: Assignment, talk: Talk) -> Answer:
+    """The answer of an agent that has a life beside its task: what it knows and suffers counts, the gate judges."""
+    from hollow.living import assigned
+    from hollow.memory.files import MemoryFault
+    from hollow.substrate.settings import Contradiction
+
+    state, made = order.state, order.thinker
+    if state is None:
+        raise BadRequest("There is no --state DIR.")
+    # Only a model is asked for its judgement: the reflex mind has nothing to add to what was looked up.
+    judge = (lambda: made(talk.fact)) if made is not None and mind.name == "ollama" else None
+    try:
+        return assigned.answer(
+            ready, mind, state=state, run=order.run or order.session_id, substrate=order.substrate, talk=talk,
+            judge=judge,
+        )  # fmt: skip
+    except Contradiction as why:
+        raise BadRequest(str(why)) from None
+    except MemoryFault as why:
+        raise OSError(str(why).rstrip(".")) from None
+
+
+def _live(order: Order, out: IO[bytes]) -> Answer:
+    """One cycle of the agent's own life; it needs no task, and what it remembers lies outside of the airlock."""
+    # What only a cycle needs is loaded by a cycle alone: a scout starts for every question.
+    from hollow.hands.registry import BUILT_IN
+    from hollow.living.entry import live
+    from hollow.memory.files import MemoryFault
+    from hollow.minds.scripted_think import BadScript
+    from hollow.substrate.settings import Contradiction
+
+    asked, state = order.assignment, order.state
+    if state is None or order.thinker is None:
+        raise BadRequest("A cycle needs --state DIR, where its environment remembers.")
+    talk = Talk(out, session_id=order.session_id, model="")
+    try:
+        thinker = order.thinker(talk.fact)
+        talk = Talk(out, session_id=order.session_id, model=thinker.model or thinker.name)
+        talk.init(
+            cwd=str(asked.repo), mind=thinker.name, agent=asked.agent, run_type=asked.run_type, tools=list(BUILT_IN),
+            hollow_version=__version__,
+        )  # fmt: skip
+        talk.fact("mind.chosen", mind=thinker.name, model=thinker.model)
+        if not asked.repo.is_dir():
+            raise BadRequest(f"{asked.repo} is no folder.")
+        return live(
+            agent=asked.agent, repo=asked.repo, state=state, run=order.run or order.session_id,
+            substrate=order.substrate, surroundings=order.surroundings, thinker=thinker, talk=talk,
+        )  # fmt: skip
+    except Away as why:
+        # Time has passed for the agent and nothing else: nobody is to be blamed, and whoever starts cycles waits.
+        talk.fact("cycle.ended", agent=asked.agent, goal_id="", outcome="waiting", reason=str(why)[:300])
+        return Answer(text=f"The mind was away, so nothing was done: {why}", turns=0)
+    except (Contradiction, BadScript) as why:
+        raise BadRequest(str(why)) from None
+    except MemoryFault as why:
+        raise OSError(str(why).rstrip(".")) from None
 
 
 def _cell(order: Order, mind: Mind) -> Cell | None:

@@ -105,17 +105,35 @@ The task:
 {task}"""
 
 
+_REJECTED: Final = """\
+{task}
+
+You have reported on this task before, and the report did not pass: {reason}
+This is the report that was given back; look again, put right what is wrong, and report anew:
+
+{report}"""
+
+
 def system_prompt(assignment: Assignment, tool_forms: Sequence[str] = ()) -> str:
     """Return the system prompt of *assignment*: role, rules, format, then the supervisor's words verbatim.
 
     *tool_forms* are given for a model without tool calls of its own; it is then told the protocol in text.
     """
-    parts = [ROLES[assignment.agent], *_rules(assignment), f"Report\n{FORMATS[assignment.run_type]}"]
+    parts = [
+        ROLES[assignment.agent], *_environment(assignment), *_rules(assignment),
+        f"Report\n{FORMATS[assignment.run_type]}",
+    ]  # fmt: skip
     if tool_forms:
         parts.append(TEXT_PROTOCOL.format(tools="\n".join(f"- {form}" for form in tool_forms)))
     if assignment.system_prompt.strip():
         parts.append(assignment.system_prompt)
     return "\n\n".join(parts)
+
+
+def _environment(assignment: Assignment) -> list[str]:
+    """What was learned stands on top, what hurts below it; an agent that has not lived yet has neither (S23, T37)."""
+    rules = "\n".join(f"- {' '.join(rule.split())}" for rule in assignment.rules)
+    return [*([f"RULES OF YOUR ENVIRONMENT\n{rules}"] if rules else []), *filter(None, [assignment.pain])]
 
 
 def _rules(assignment: Assignment) -> list[str]:
@@ -126,6 +144,9 @@ def _rules(assignment: Assignment) -> list[str]:
 
 def opening(assignment: Assignment) -> str:
     """Return the first words to the model: the task, and in a resumed run what there is already."""
+    if assignment.rejected:
+        report, reason = assignment.rejected
+        return _REJECTED.format(task=assignment.task, report=report.strip(), reason=reason)
     if not assignment.earlier:
         return assignment.task
     return _RESUMED.format(earlier=assignment.earlier, task=assignment.task)

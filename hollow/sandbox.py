@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 from types import MappingProxyType
@@ -36,10 +37,13 @@ faults of kernels begin) needs bubblewrap 0.8 and a writable setting, a bounded 
 
 # Sizes in the units of POSIX sh (-f in blocks of 512 bytes, -d in KiB). Data and not address space: run-times reserve
 # more addresses than they ever use. What the caller's own limit forbids is left as it stands.
-_LIMITS: Final = "ulimit -c 0; ulimit -f 2097152; ulimit -d 4194304; ulimit -n 4096"
+_LIMITS: Final = "ulimit -c 0; ulimit -f {blocks}; ulimit -d 4194304; ulimit -n 4096"
 # Inside a user namespace of its own the processes of this command alone are counted; outside, all of the user's would
 # be. dash says -p where other shells say -u.
 _PROCESSES: Final = "; ulimit -u 512 || ulimit -p 512"
+
+LARGEST_NARROW: Final = 16 << 20
+"""Bytes of a file that a narrowed command writes: agents leave documents, and history keeps every version of them."""
 
 _PROBE: Final = (
     "test -w . && test -w /tmp && test ! -w / && test ! -w /usr && test ! -w /proc/sys/kernel/core_pattern"
@@ -54,7 +58,7 @@ class Cell:
     """What a command of the agent may see and do."""
 
     repo: Path
-    """Top folder of the repository, links resolved; writable, but its ``.git`` is not."""
+    """Top folder of the repository, links resolved; writable unless :attr:`writable` says less, its ``.git`` never."""
     hidden: Path
     """A folder of the supervisor's that no command sees, whether it lies in the readable part or not."""
     bwrap: str | None
@@ -67,6 +71,11 @@ class Cell:
     """Readable beside the system, for tools."""
     hardening: tuple[str, ...] = _HARDENINGS[0]
     """The one of :data:`_HARDENINGS` that works here."""
+    writable: tuple[Path, ...] | None = None
+    """The folders of the repository that a command may write, all else in it being read-only; None for all of it. They
+    are there, and are no links."""
+    largest: int = 1 << 30
+    """Bytes that one file may have which a command writes."""
     own_proc: bool = True
     """Whether a /proc of its own can be mounted. A kernel refuses that where part of the one around is covered, as it
     is for root; then the one around is seen, read-only. It lists the agent's processes, but what is theirs is not open
@@ -77,7 +86,8 @@ class Cell:
 
         Anew, because an agent may have renamed a folder that holds a secret since.
         """
-        limits = f"{{ {_LIMITS}{_PROCESSES if self.bwrap else ''}; }} 2>/dev/null"
+        bounds = _LIMITS.format(blocks=self.largest // 512)
+        limits = f"{{ {bounds}{_PROCESSES if self.bwrap else ''}; }} 2>/dev/null"
         inner = ["/bin/sh", "-c", f'{limits}; exec /bin/sh -c "$1"', "sh", command]
         return [self.bwrap, *_options(self), "--", *inner] if self.bwrap else inner
 
@@ -105,6 +115,34 @@ def offered(repo: Path, index: Path, surroundings: str, environ: Mapping[str, st
                 return cell
     confined = surroundings in {"full", "partial"} and not any(map(_in_reach, _closed_below(repo)))
     return _surrounded(repo, index, surroundings, environ) if confined else None
+
+
+def narrowed(cell: Cell, writable: Sequence[Path]) -> Cell | None:
+    """Return *cell* with a repository that is read-only but for the folders *writable*, or None where it cannot be.
+
+    That takes bubblewrap: the surroundings cannot be made narrower for one child. It is believed after a probe too,
+    because a lock of the environment rests on it (T57). A folder that is missing, or that a link leads to, is no
+    folder to open: what it leads to may be anybody's.
+    """
+    folders = tuple(real for folder in writable if (real := _own(folder, cell.repo)) is not None)
+    narrow = replace(cell, writable=folders, largest=min(cell.largest, LARGEST_NARROW))
+    return narrow if cell.bwrap is not None and _works(narrow, _narrow_probe(narrow)) else None
+
+
+def _own(folder: Path, repo: Path) -> Path | None:
+    """*folder* as it lies below *repo*, where no link leads to it from there and it is a folder."""
+    # From the outside in: only what leads to the repository may be spelled with a link, not what lies in it.
+    top = next((each for each in reversed(folder.parents) if Path(os.path.realpath(each)) == repo), None)
+    if top is None:
+        return None
+    real = repo / folder.relative_to(top)
+    return real if Path(os.path.realpath(real)) == real != repo and real.is_dir() else None
+
+
+def _narrow_probe(cell: Cell) -> str:
+    """What must hold in a cell whose repository is read-only."""
+    opened = (f"test -w {shlex.quote(str(folder))}" for folder in cell.writable or ())
+    return " && ".join(["test ! -w . && test -w /tmp && test ! -w / && test ! -w /usr", *opened])
 
 
 def _surrounded(repo: Path, index: Path, surroundings: str, environ: Mapping[str, str]) -> Cell:
@@ -144,11 +182,11 @@ def _in_reach(path: Path) -> bool:
     return True
 
 
-def _works(cell: Cell) -> bool:
+def _works(cell: Cell, probe: str = _PROBE) -> bool:
     env = {**cell.env, "HOLLOW_HIDDEN": str(cell.hidden)}
     try:
         done = subprocess.run(
-            cell.argv(_PROBE),
+            cell.argv(probe),
             env=env,
             cwd=cell.repo,
             stdin=subprocess.DEVNULL,
@@ -171,12 +209,17 @@ def _options(cell: Cell) -> list[str]:
         "--tmpfs", cell.env["HOME"],
         *_words("--ro-bind", cell.roots),
         *(("--tmpfs", str(cell.hidden)) if cell.hidden.is_dir() and _visible(cell) else ()),
-        "--bind", str(cell.repo), str(cell.repo),
+        *_repository(cell),
         *_covered(cell.repo),
         # Last, because everything above has its place made in it.
         "--remount-ro", "/",
         "--chdir", str(cell.repo),
     ]  # fmt: skip
+
+
+def _repository(cell: Cell) -> Iterator[str]:
+    yield from ("--bind" if cell.writable is None else "--ro-bind", str(cell.repo), str(cell.repo))
+    yield from _words("--bind", cell.writable or ())
 
 
 # The kernel's settings ask who owns them, not for capabilities: to root they are writable in any namespace.

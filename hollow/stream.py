@@ -66,7 +66,8 @@ class Talk:
 
     def fact(self, kind: str, **facts: Any) -> None:
         """Say a typed fact about the agent's own state (``system/hollow``); the supervisor copies it to the ledger."""
-        self._write({"type": "system", "subtype": "hollow", "kind": kind, **facts})
+        # Ours last: a fact is made of an agent's words too, and none of them may make another event of it.
+        self._write({**facts, "type": "system", "subtype": "hollow", "kind": kind})
 
     def result(self, answer: Answer, duration_ms: int) -> None:
         """Say how the cycle ended; the last event."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from hollow.confine import Refusal
@@ -11,7 +12,7 @@ from hollow.toolbox.manifest import Tool, bind, describe, schema
 from hollow.toolbox.workspace import workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from hollow.mind import Assignment
@@ -58,15 +59,25 @@ def toolbox_of(assignment: Assignment, talk: Talk) -> Toolbox:
         """Say that a command is still running: it must not look like a dead agent to the watchdog."""
         talk.fact("shell.waiting", seconds=round(passed))
 
-    return Toolbox(assignment.repo, assignment.run_type, assignment.cell, beat)
+    return Toolbox(assignment.repo, assignment.run_type, assignment.cell, beat, locked=assignment.locked)
 
 
 class Toolbox:
-    """The tools of one run, bound to the repository at *repo*; commands are run in *cell*, where there is one."""
+    """The tools of one run, bound to the repository at *repo*; commands are run in *cell*, where there is one.
+
+    *locked* are those that what the agent suffers has closed, each with the sentence that a call of it gets (T56).
+    """
 
     def __init__(
-        self, repo: Path, run_type: str, cell: Cell | None = None, beat: Callable[[float], None] | None = None
+        self,
+        repo: Path,
+        run_type: str,
+        cell: Cell | None = None,
+        beat: Callable[[float], None] | None = None,
+        *,
+        locked: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
+        self._locked = locked
         self._place = workspace(repo, cell, beat)
         self._tools = {tool.name: tool for tool in tools_of(run_type, commands=cell is not None)}
 
@@ -95,6 +106,8 @@ class Toolbox:
         proper = self.proper_name(name)
         if proper is None:
             return Outcome(f"There is no tool {name!r}. The tools are {', '.join(self._tools)}.", is_error=True)
+        if proper in self._locked:
+            return Outcome(self._locked[proper], is_error=True)
         done = self._do(self._tools[proper], arguments)
         # A command that failed may have changed something all the same; an edit that failed has not.
         return replace(done, changed=proper in CHANGING and (not done.is_error or proper not in _ALL_OR_NOTHING))

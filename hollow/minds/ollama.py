@@ -7,23 +7,20 @@ import os
 import socket
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from hollow.mind import Answer
+from hollow.minds import ollama_wire as wire
 from hollow.minds.bounded import Overdue, within
 from hollow.minds.loop import Failure, Garbled, NoToolSupport, Reply, ToolLoop
-from hollow.parsing import Call, plain
+from hollow.minds.ollama_wire import Lost
 from hollow.tools import toolbox_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from hollow.mind import Assignment
     from hollow.stream import Talk
-
-DEFAULT_HOST: Final = "http://127.0.0.1:11434"
-"""Where Ollama listens unless it is told otherwise."""
 
 PAUSES: Final = (0.5, 1.0, 2.0)
 """Seconds before each further try after a transport error; a server that is starting up needs about that long."""
@@ -37,8 +34,7 @@ CONNECT_TIMEOUT: Final = 5.0
 MAX_PREDICT: Final = 8192
 """Tokens of one generation at most: a model that repeats itself for ever must end."""
 
-MAX_REPLY: Final = 2_000_000
-"""Characters of one generation that are kept, against a server that ignores ``num_predict``."""
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,14 +56,6 @@ class Settings:
     """Seconds between signs of life while the model computes."""
 
 
-class _Lost(Exception):  # noqa: N818 - it is retried, then becomes a Failure
-    """The connection failed; the message says how. *absent* is whether nobody listens there."""
-
-    def __init__(self, message: str, *, absent: bool = False) -> None:
-        super().__init__(message)
-        self.absent = absent
-
-
 class Ollama:
     """The mind that *settings* describe."""
 
@@ -81,34 +69,45 @@ class Ollama:
     def answer(self, assignment: Assignment, talk: Talk) -> Answer:
         """Let the model answer *assignment* with tools, every step told on *talk*; failures are error answers."""
         try:
-            server = _Server(self._settings, talk)
+            server = Server(self._settings, talk.fact)
         except ValueError:
-            host = _without_credentials(_address(self._settings.host))
-            return Answer(text=f"OLLAMA_HOST is no address: {host}.", subtype="error_during_execution", turns=0)
+            return Answer(text=no_address(self._settings), subtype="error_during_execution", turns=0)
         with contextlib.closing(server):
             return ToolLoop(server, toolbox_of(assignment, talk), assignment, talk).run()
 
 
-class _Server:
-    """One kept connection to the server."""
+def no_address(settings: Settings) -> str:
+    """Return the sentence for *settings* whose address is none."""
+    return f"OLLAMA_HOST is no address: {wire.without_credentials(_address(settings))}."
 
-    def __init__(self, settings: Settings, talk: Talk) -> None:
+
+def _address(settings: Settings) -> str:
+    return wire.address(settings.host, os.environ.get("OLLAMA_HOST", ""))
+
+
+class Server:
+    """One kept connection to the server that *settings* name; *fact* says what happens while one waits.
+
+    Raises ValueError where the address is none; nothing is sent before the first call.
+    """
+
+    def __init__(self, settings: Settings, fact: Callable[..., None]) -> None:
         from httpx import Timeout
         from ollama import Client
 
         self._settings = settings
-        self._talk = talk
-        address = _address(settings.host)
-        self._address = _without_credentials(address)
+        self._fact = fact
+        address = _address(settings)
+        self._address = wire.without_credentials(address)
         self._socket: socket.socket | None = None
         self.num_ctx = settings.num_ctx
         # A quarter of the window at most, so that three quarters are left for what was read.
         self.num_predict = min(settings.num_ctx // 4, MAX_PREDICT)
-        # A proxy of the environment is for the outside; a model on this machine is never behind it.
-        local = (urlsplit(address).hostname or "") in {"127.0.0.1", "localhost", "::1", "0.0.0.0"}  # noqa: S104 - an address to call, not to bind
         hooks: dict[str, list[Callable[..., None]]] = {"request": [self._watch]}
         timeout = Timeout(settings.call_timeout, connect=min(CONNECT_TIMEOUT, settings.call_timeout))
-        self._client: Any = Client(address, timeout=timeout, trust_env=not local, event_hooks=hooks)
+        # A proxy of the environment is for the outside; a model on this machine is never behind it.
+        trust = not wire.is_local(address)
+        self._client: Any = Client(address, timeout=timeout, trust_env=trust, event_hooks=hooks)
 
     def close(self) -> None:
         """Close the connection."""
@@ -116,54 +115,97 @@ class _Server:
 
     def generate(self, messages: Sequence[dict[str, Any]], tools: Sequence[dict[str, Any]]) -> Reply:
         """Return the model's next message, within the time one call may take; raises :class:`Failure`."""
+        # Temperature 0 and a fixed seed: the same question should be answered alike as far as the server can.
+        return self.chat(messages, options={"temperature": 0, "seed": 1}, tools=tools or None)
+
+    def chat(
+        self,
+        messages: Sequence[dict[str, Any]],
+        *,
+        options: Mapping[str, Any],
+        seconds: float | None = None,
+        **more: Any,
+    ) -> Reply:
+        """Return the answer to *messages* within *seconds* (None: what one call may take), with *more* for the client.
+
+        The context window and the output limit go with every call, beside *options* (W24). Raises :class:`Failure`.
+        """
+        sent = {"num_ctx": self.num_ctx, "num_predict": self.num_predict, **options}
+
+        def ask() -> Reply:
+            """One try."""
+            parts = self._client.chat(
+                self._settings.model,
+                messages,
+                stream=True,
+                keep_alive=wire.keep_alive(self._settings.keep_alive),
+                options=sent,
+                **more,
+            )
+            with contextlib.closing(parts):
+                return wire.collected(parts)
+
+        return self._tried(ask, self._seconds(seconds), self._settings.pauses)
+
+    def embed(self, model: str, texts: Sequence[str], num_ctx: int, seconds: float) -> list[list[float]]:
+        """Return the vectors of *texts* by *model* with a window of *num_ctx* tokens, within *seconds*.
+
+        One try only: whoever asks has another way. Raises :class:`Failure`.
+        """
+
+        def ask() -> list[list[float]]:
+            """The one try."""
+            given = self._client.embed(
+                model, texts, options={"num_ctx": num_ctx}, keep_alive=wire.keep_alive(self._settings.keep_alive)
+            )
+            return wire.vectors(given.embeddings, len(texts))
+
+        return self._tried(ask, seconds, ())
+
+    def unload(self, seconds: float) -> None:
+        """Have the server let go of the model's memory, within *seconds*; raises :class:`Failure`."""
+        self._tried(lambda: self._client.generate(self._settings.model, keep_alive=0), seconds, ())
+
+    def _seconds(self, asked: float | None) -> float:
+        limit = self._settings.call_timeout
+        return limit if asked is None else min(asked, limit)
+
+    def _tried(self, ask: Callable[[], T], seconds: float, pauses: Sequence[float]) -> T:
+        """What *ask* gives, tried again after each of *pauses* while it is the connection that fails."""
         # One bound for all tries: a server that comes and goes must not stretch it.
-        deadline = time.monotonic() + self._settings.call_timeout
-        lost = _Lost("")
-        for pause in (*self._settings.pauses, None):
+        deadline = time.monotonic() + seconds
+        lost = Lost("")
+        for pause in (*pauses, None):
             try:
-                return self._attempt(messages, tools, deadline - time.monotonic())
+                return self._attempt(ask, deadline - time.monotonic())
             except Overdue:
-                seconds = self._settings.call_timeout
                 raise Failure(f"The model {self._settings.model} did not answer within {seconds:g} s.") from None
-            except _Lost as why:
+            except Lost as why:
                 lost = why
             if pause is None or time.monotonic() + pause >= deadline:
                 break
-            self._talk.fact("mind.retry", reason=str(lost), pause=pause)
+            self._fact("mind.retry", reason=str(lost), pause=pause)
             time.sleep(pause)
         if lost.absent:
             raise Failure(f"No Ollama server answers at {self._address}. Start one with: ollama serve")
         raise Failure(f"The connection to the Ollama server at {self._address} failed: {lost}.")
 
-    def _attempt(self, messages: Sequence[dict[str, Any]], tools: Sequence[dict[str, Any]], seconds: float) -> Reply:
-        def work() -> Reply:
+    def _attempt(self, ask: Callable[[], T], seconds: float) -> T:
+        def work() -> T:
             """Ask, and translate what went wrong."""
             try:
-                return self._ask(messages, tools)
+                return ask()
             except Exception as why:  # noqa: BLE001 - two libraries' worth of classes; each is told apart below
                 raise self._meaning(why) from None
 
         return within(seconds, work, self._hang_up, tick=self._beat, every=self._settings.beat)
-
-    def _ask(self, messages: Sequence[dict[str, Any]], tools: Sequence[dict[str, Any]]) -> Reply:
-        parts = self._client.chat(
-            self._settings.model,
-            messages,
-            tools=tools or None,
-            stream=True,
-            keep_alive=_keep_alive(self._settings.keep_alive),
-            # Temperature 0 and a fixed seed: the same question should be answered alike as far as the server can.
-            options={"num_ctx": self.num_ctx, "num_predict": self.num_predict, "temperature": 0, "seed": 1},
-        )
-        with contextlib.closing(parts):
-            return _collect(parts)
 
     def _meaning(self, why: Exception) -> Exception:
         """Return what the exception *why* of the client means for us."""
         import httpx
         from ollama import ResponseError
 
-        if isinstance(why, (_Lost, Failure)):
+        if isinstance(why, (Lost, Failure)):
             return why
         if isinstance(why, ResponseError):
             return self._refusal(str(why.error), why.status_code)
@@ -173,14 +215,14 @@ class _Server:
         if isinstance(why, httpx.TimeoutException) and not absent:
             return Overdue()
         if absent or isinstance(why, (httpx.HTTPError, OSError)):
-            return _Lost(str(why) or type(why).__name__, absent=absent)
+            return Lost(str(why) or type(why).__name__, absent=absent)
         # ValueError: no JSON, or JSON that is no chat message. Anything else would be a fault; it is told as one.
         return Failure(f"The server at {self._address} does not speak as Ollama does ({type(why).__name__}).")
 
     def _refusal(self, error: str, status: int) -> Exception:
         words = " ".join(error.split())[:300]
         if status in BUSY:
-            return _Lost(f"status {status}: {words}")
+            return Lost(f"status {status}: {words}")
         # The server has no codes for these; its words are all there is to go by.
         if "does not support tools" in error:
             return NoToolSupport(words)
@@ -193,7 +235,7 @@ class _Server:
 
     def _beat(self, passed: float) -> None:
         # A model that computes for minutes must not look like a dead agent to the watchdog.
-        self._talk.fact("mind.waiting", seconds=round(passed), model=self._settings.model)
+        self._fact("mind.waiting", seconds=round(passed), model=self._settings.model)
 
     def _watch(self, request: Any) -> None:
         """Have httpx name each socket it opens for *request*: only a shutdown wakes a thread that waits in a read."""
@@ -208,59 +250,3 @@ class _Server:
         if self._socket is not None:
             with contextlib.suppress(OSError):
                 self._socket.shutdown(socket.SHUT_RDWR)
-
-
-def _collect(parts: Iterable[Any]) -> Reply:
-    """Return the reply that the stream *parts* adds up to; raises :class:`_Lost` if it ends before it is done."""
-    text: list[str] = []
-    thinking: list[str] = []
-    calls: list[Call] = []
-    size = 0
-    last = None
-    # Read on after the last part: only a response that was read to its end leaves the connection fit for the next one.
-    for part in parts:
-        text.append(part.message.content or "")
-        thinking.append(part.message.thinking or "")
-        calls += [Call(c.function.name, plain(c.function.arguments)) for c in part.message.tool_calls or ()]
-        size += len(text[-1]) + len(thinking[-1])
-        last = part if part.done else last
-        if size > MAX_REPLY:
-            break
-    if last is None and size <= MAX_REPLY:
-        raise _Lost("the answer ended in the middle")
-    prompt_tokens, output_tokens, cut = _ending(last)
-    return Reply(
-        text="".join(text),
-        thinking="".join(thinking),
-        calls=tuple(calls),
-        prompt_tokens=prompt_tokens,
-        output_tokens=output_tokens,
-        cut=cut,
-    )
-
-
-def _ending(last: Any) -> tuple[int, int, bool]:
-    """Tokens read, tokens written and whether the output was cut, by the *last* part; None where we hung up before."""
-    if last is None:
-        return 0, 0, True
-    return last.prompt_eval_count or 0, last.eval_count or 0, last.done_reason == "length"
-
-
-def _keep_alive(words: str) -> str | float:
-    """Return *words* as the server wants them: a bare number is a number of seconds, not a duration."""
-    try:
-        return float(words)
-    except ValueError:
-        return words
-
-
-def _address(host: str) -> str:
-    """Return the server's address from *host*, the environment, or the default."""
-    given = (host or os.environ.get("OLLAMA_HOST", "")).strip() or DEFAULT_HOST
-    return given if "://" in given else f"http://{given}"
-
-
-def _without_credentials(address: str) -> str:
-    """Return *address* as it may be shown."""
-    scheme, _, rest = address.partition("://")
-    return f"{scheme}://{rest.rpartition('@')[2]}"

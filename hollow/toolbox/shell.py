@@ -42,20 +42,22 @@ def shell(place: Workspace, command: str, timeout: float = 120.0) -> str:
     cell = place.cell
     ended = children.run(cell.argv(command), cwd=cell.repo, env=cell.env, timeout=seconds, keep=_KEEP, beat=place.beat)
     if ended.code is None:
-        raise Refusal(f"The command {_why(ended, seconds)}. All it had started was ended.\n{_output(ended)}")
-    return f"Exit code {_code(ended.code)}\n{_output(ended)}"
+        raise Refusal(f"The command {_why(ended, seconds)}. All it had started was ended.\n{output(ended)}")
+    return f"Exit code {exit_code(ended.code)}\n{output(ended)}"
 
 
 def _why(ended: Ended, seconds: float) -> str:
     return f"timed out after {seconds:g} s" if ended.late else f"printed more than {children.MAX_OUTPUT} bytes"
 
 
-def _code(code: int) -> int:
+def exit_code(code: int) -> int:
+    """Return *code*, negative for a signal, as it is shown."""
     # As a shell says it: bubblewrap speaks so too, and one spelling is enough for a model to learn.
     return 128 - code if code < 0 else code
 
 
-def _output(ended: Ended) -> str:
+def output(ended: Ended) -> str:
+    """Return what the command printed, as text; what was left out of its middle is said."""
     if not ended.left_out:
         return _plain(ended.head + ended.tail) or "(no output)"
     return f"{_plain(ended.head)}\n[… {ended.left_out} bytes are left out here …]\n{_plain(ended.tail)}"

@@ -3,12 +3,16 @@
 with OllamaServer(turns=[Turn(calls=[("Grep", {"pattern": "x"})]), "The report."]) as server:
     …  OLLAMA_HOST=server.url  …
 assert server.chats[0]["options"]["num_ctx"] == 32768
+
+A cycle's questions are told apart by their JSON schema: ``answers`` maps a purpose to a text, an object or a function of
+the request, and is asked when the turns are used up. ``fail`` makes the next requests go wrong.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import re
 import socket
 import struct
 import threading
@@ -17,9 +21,31 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 MODEL = "qwen3.5:9b"
+EMBEDDING_MODEL = "nomic-embed-text"
+DIMENSIONS = 64
+
+# What only the schema of one purpose asks for; the first that fits counts.
+_TELLING = (
+    ("existence", "suffering_assessment"), ("plan", "steps"), ("fact", "accurate"), ("semantic", "lesson"),
+    ("evaluate", "accomplished"), ("chat", "reply"),
+)  # fmt: skip
+
+
+def purpose_of(body: Mapping[str, Any]) -> str:
+    """What a chat is for, by the JSON schema in its ``format``; empty where it has none that is known."""
+    schema = body.get("format")
+    properties = schema.get("properties", {}) if isinstance(schema, dict) else {}
+    return next((purpose for purpose, name in _TELLING if name in properties), "")
+
+
+def agent_of(body: Mapping[str, Any]) -> str:
+    """Who asks, by the words with which every prompt begins; empty where it does not say."""
+    content = body["messages"][0]["content"] if body.get("messages") else ""
+    found = re.match(r"You are (\w+)", content)
+    return found[1] if found else ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,6 +96,12 @@ class OllamaServer:
     """If not, a chat with tools is refused as Ollama does, and no turn is used up."""
     version: str = "0.99.0"
     requests: list[Request] = field(default_factory=list)
+    answers: Mapping[str, Any] = field(default_factory=dict)
+    """Purpose to what a chat for it is answered with, once the turns are used up: a Turn, a text, an object (sent as
+    JSON), or a function of the request that gives one of these. The key "" answers what fits none."""
+    loaded: set[str] = field(default_factory=set)
+    """Models in memory, as /api/ps lists them."""
+    mishaps: list[Turn] = field(default_factory=list)
 
     def __enter__(self) -> Self:
         self.stopping = threading.Event()
@@ -98,13 +130,33 @@ class OllamaServer:
         """Bodies of the chat requests so far."""
         return [request.body for request in self.requests if request.path == "/api/chat"]
 
+    def purposes(self) -> list[str]:
+        """What the chats so far were for, in order."""
+        return [purpose_of(body) for body in self.chats]
+
+    def embeddings(self, texts: Sequence[str]) -> Any:
+        """The vectors of *texts*; a test of odd ones gives its own."""
+        return [embedding(text) for text in texts]
+
+    def fail(self, mishap: Turn, times: int = 1) -> None:
+        """Answer the next *times* chats with *mishap*, whatever they ask; no turn is used up."""
+        with self._lock:
+            self.mishaps += [mishap] * times
+
     def next_turn(self, body: dict[str, Any]) -> Turn:
         """Return the turn that answers *body*."""
         with self._lock:
-            turn = self._left.pop(0) if self._left else Turn(status=500, error="the script has no more turns")
-        if callable(turn):
-            turn = turn(body)
-        return Turn(text=turn) if isinstance(turn, str) else turn
+            if self.mishaps:
+                return self.mishaps.pop(0)
+            answer = self._left.pop(0) if self._left else self._by_purpose(body)
+        answer = answer(body) if callable(answer) else answer
+        if isinstance(answer, Turn):
+            return answer
+        return Turn(text=answer if isinstance(answer, str) else json.dumps(answer))
+
+    def _by_purpose(self, body: dict[str, Any]) -> Any:
+        answer = self.answers.get(purpose_of(body), self.answers.get(""))
+        return Turn(status=500, error="the script has no more turns") if answer is None else answer
 
 
 class _Http(ThreadingHTTPServer):
@@ -151,7 +203,10 @@ class _Handler(BaseHTTPRequestHandler):
         listed = [
             {"name": m, "model": m, "size": 1, "digest": hashlib.sha256(m.encode()).hexdigest()} for m in owner.models
         ]
-        answers = {"/api/tags": {"models": listed}, "/api/version": {"version": owner.version}}
+        running = [{"name": m, "model": m, "size": 1} for m in sorted(owner.loaded)]
+        answers = {
+            "/api/tags": {"models": listed}, "/api/version": {"version": owner.version}, "/api/ps": {"models": running},
+        }  # fmt: skip
         if self.path in answers:
             self._json(answers[self.path])
         elif self.path == "/":
@@ -162,7 +217,10 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))) or b"{}")
         self.server.owner.requests.append(Request("POST", self.path, body))
-        answer = {"/api/chat": self._chat, "/api/show": self._show, "/api/embed": self._embed}.get(self.path)
+        known = {
+            "/api/chat": self._chat, "/api/show": self._show, "/api/embed": self._embed, "/api/generate": self._generate,
+        }  # fmt: skip
+        answer = known.get(self.path)
         if answer is None:
             self._body(404, b"404 page not found", "text/plain")
         elif body.get("model") not in self.server.owner.models:
@@ -176,14 +234,21 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _embed(self, body: dict[str, Any]) -> None:
         texts = body["input"] if isinstance(body["input"], list) else [body["input"]]
-        vectors = [[byte / 255 for byte in hashlib.sha256(text.encode()).digest()] for text in texts]
-        self._json({"model": body["model"], "embeddings": vectors})
+        self._json({"model": body["model"], "embeddings": self.server.owner.embeddings(texts)})
+
+    def _generate(self, body: dict[str, Any]) -> None:
+        """Without a prompt the model is loaded, or, with keep_alive 0, let go."""
+        unloads = body.get("keep_alive") in (0, "0", "0s")
+        (self.server.owner.loaded.discard if unloads else self.server.owner.loaded.add)(body["model"])
+        reason = "unload" if unloads else "load"
+        self._json({"model": body["model"], "response": "", "done": True, "done_reason": reason})
 
     def _chat(self, body: dict[str, Any]) -> None:
         owner = self.server.owner
         if body.get("tools") and not owner.knows_tools:
             self._json({"error": f"registry.ollama.ai/library/{body['model']} does not support tools"}, 400)
             return
+        owner.loaded.add(body["model"])
         turn = owner.next_turn(body)
         owner.stopping.wait(turn.delay)
         if turn.raw is not None:
@@ -233,6 +298,16 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         if self.command != "HEAD":
             self.wfile.write(data)
+
+
+def embedding(text: str) -> list[float]:
+    """The vector of *text*: its words, hashed into a few dimensions, so that like texts have like vectors."""
+    vector = [0.0] * DIMENSIONS
+    # nomic's own prefixes tell a query from a document; to this stand-in they are the same.
+    for word in re.findall(r"\w+", re.sub(r"^search_(query|document): ", "", text.lower())) or ["nothing"]:
+        vector[hashlib.sha256(word.encode()).digest()[0] % DIMENSIONS] += 1.0
+    length = sum(number * number for number in vector) ** 0.5
+    return [number / length for number in vector]
 
 
 def _parts(turn: Turn, model: str) -> list[dict[str, Any]]:

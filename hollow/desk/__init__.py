@@ -1,0 +1,1 @@
+"""The operator's side: verbs that read or answer what the agents' environment remembers."""

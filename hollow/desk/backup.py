@@ -1,0 +1,206 @@
+"""Backup and restore of all that the environment remembers: consistent, checked, swapped in one step."""
+
+from __future__ import annotations
+
+import ctypes
+import gzip
+import hashlib
+import io
+import json
+import os
+import secrets
+import shutil
+import tarfile
+import zlib
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any, Final
+
+from hollow.desk.trouble import Broken, Forged, Trouble
+from hollow.memory.files import Files
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+MANIFEST: Final = "backup.json"
+_FORMAT: Final = 1
+_MOST_FILES: Final = 200_000
+_MOST_BYTES: Final = 4 * 1024**3
+"""Bytes that a backup may unpack to; a small file can claim to be endless."""
+_DERIVED: Final = "index"
+"""Made anew from the rest."""
+# What unpacking raises for files that are none, are cut off or changed, or hold one name twice.
+_NO_BACKUP: Final = (
+    tarfile.TarError, gzip.BadGzipFile, zlib.error, EOFError, ValueError, RecursionError, FileExistsError,
+    NotADirectoryError,
+)  # fmt: skip
+_AT: Final = -100
+_EXCHANGE: Final = 2
+"""AT_FDCWD and RENAME_EXCHANGE of renameat2(2)."""
+
+
+def backup(state: Path, target: Path, now: float) -> dict[str, Any]:
+    """Write everything below *state* into the new file *target*, a gzipped tar; returns what went into it.
+
+    It is one moment's state: nobody can write while it is made. Locks, half-written files and what is derived stay
+    out. *now* is in seconds since the epoch. Raises :class:`Trouble` where there is nothing, or *target* exists.
+    """
+    if not state.is_dir():
+        raise Trouble("There is nothing to back up: no agent has lived here yet.", "Type: ./agent live")
+    if target.exists() or target.is_symlink():
+        raise Trouble(f"{target} exists already; nothing was written.", "Give another name.")
+    if target.parent.resolve().is_relative_to(state.resolve()):
+        raise Trouble("The backup would lie inside of what it backs up.", "Give a path elsewhere.")
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(6)}.tmp")
+    try:
+        with Files(state).hold():
+            size = _write(state, temporary, now)
+        # A hard link never replaces what somebody has put there meanwhile.
+        os.link(temporary, target)
+    except OSError as why:
+        raise Broken(f"{target} cannot be written: {why.strerror}.", "Give a path that you can write.") from why
+    finally:
+        temporary.unlink(missing_ok=True)
+    return {"file": str(target), **size}
+
+
+def _write(state: Path, temporary: Path, now: float) -> dict[str, int]:
+    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    with os.fdopen(handle, "wb") as file:
+        with tarfile.open(fileobj=file, mode="w:gz", compresslevel=6) as archive:
+            sums, total = {}, 0
+            for path in _kept(state):
+                data = path.read_bytes()
+                name = path.relative_to(state).as_posix()
+                sums[name], total = hashlib.sha256(data).hexdigest(), total + len(data)
+                _put(archive, name, data, now)
+            # Last: by then every sum is known, and an archive that was cut off has none.
+            manifest = {"format": _FORMAT, "made_at": now, "files": sums}
+            _put(archive, MANIFEST, json.dumps(manifest, indent=1).encode(), now)
+        file.flush()
+        os.fsync(file.fileno())
+    return {"files": len(sums), "bytes": total}
+
+
+def _put(archive: tarfile.TarFile, name: str, data: bytes, now: float) -> None:
+    entry = tarfile.TarInfo(name)
+    entry.size, entry.mode, entry.mtime = len(data), 0o600, int(now)
+    archive.addfile(entry, io.BytesIO(data))
+
+
+def _kept(state: Path) -> Iterator[Path]:
+    """The files of *state* that belong into a backup, in order; links and what is hidden (locks, halves) do not."""
+    for folder, folders, names in os.walk(state):
+        here = Path(folder)
+        folders[:] = sorted(each for each in folders if not (here == state and each == _DERIVED) and each[0] != ".")
+        for name in sorted(names):
+            path = here / name
+            if not name.startswith(".") and path.is_file() and not path.is_symlink():
+                yield path
+
+
+def restore(state: Path, source: Path, swap: Callable[[bytes, bytes], bool] | None = None) -> dict[str, Any]:
+    """Put the backup *source* in the place of *state*, which is kept aside; returns where, and what was restored.
+
+    It is unpacked and checked beside first, and then exchanged in one step. The caller sees to it that no agent lives
+    meanwhile. Raises :class:`Trouble` where *source* is no backup, :class:`Forged` where its contents are not what
+    was backed up; nothing has changed then. *swap* is as in :func:`exchange`.
+    """
+    staged = state.with_name(f".{state.name}.restore.{secrets.token_hex(6)}")
+    aside = state.with_name(f"{state.name}.before-{secrets.token_hex(4)}")
+    before = _inode(state)
+    try:
+        state.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        count = _unpack(source, staged)
+        had = state.is_dir()
+        if had:
+            with Files(state).hold():
+                exchange(staged, state, swap)
+            staged.rename(aside)
+        else:
+            staged.rename(state)
+    except OSError as why:
+        raise Broken(f"The backup cannot be put in place: {why.strerror}.", f"Type: ls -ld {state.parent}") from why
+    finally:
+        # Once they have changed places it is all that the agents knew: no signal and no full disk may cost it.
+        if _inode(staged) not in {None, before}:
+            shutil.rmtree(staged, ignore_errors=True)
+    return {"files": count, "aside": str(aside) if had else None}
+
+
+def _inode(folder: Path) -> int | None:
+    try:
+        return folder.stat().st_ino
+    except OSError:
+        return None
+
+
+def _unpack(source: Path, staged: Path) -> int:
+    """Unpack and check *source* into the new folder *staged*; returns the number of files."""
+    found: dict[str, str] = {}
+    manifest: Any = None
+    if not source.is_file():
+        raise Trouble(f"There is no file {source}.", "Type: ls")
+    try:
+        with tarfile.open(source, "r:gz") as archive:
+            staged.mkdir(mode=0o700)
+            for name, data in _members(archive):
+                if name == MANIFEST:
+                    manifest = json.loads(data)
+                else:
+                    found[name] = hashlib.sha256(data).hexdigest()
+                    _place(staged / name, data)
+    except _NO_BACKUP as why:
+        raise Trouble(f"{source} is no whole backup.", "Give a file that `./agent hollow backup` has made.") from why
+    _check(source, manifest, found)
+    return len(found)
+
+
+def _members(archive: tarfile.TarFile) -> Iterator[tuple[str, bytes]]:
+    total = 0
+    for number, entry in enumerate(archive):
+        parts = PurePosixPath(entry.name).parts
+        plain = parts and not entry.name.startswith("/") and not any(part[0] == "." for part in parts)
+        total += entry.size
+        if not plain or not entry.isreg() or number > _MOST_FILES or total > _MOST_BYTES:
+            raise tarfile.TarError("not what a backup holds")
+        content = archive.extractfile(entry)
+        yield entry.name, content.read() if content else b""
+
+
+def _place(path: Path, data: bytes) -> None:
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    with os.fdopen(handle, "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _check(source: Path, manifest: Any, found: dict[str, str]) -> None:
+    if not isinstance(manifest, dict) or manifest.get("format") != _FORMAT:
+        raise Trouble(f"{source} is no whole backup.", "Give a file that `./agent hollow backup` has made.")
+    if manifest.get("files") != found:
+        raise Forged(f"{source} does not hold what was backed up.", "Give an earlier backup.")
+
+
+def exchange(one: Path, other: Path, swap: Callable[[bytes, bytes], bool] | None = None) -> None:
+    """Let *one* and *other* change places; in one step where *swap* (the kernel's) can, else with a way back.
+
+    Raises :class:`OSError`, with *other* as it was.
+    """
+    if (swap or _swapped)(os.fsencode(one), os.fsencode(other)):
+        return
+    between = other.with_name(f".{other.name}.between.{secrets.token_hex(6)}")
+    other.rename(between)
+    try:
+        one.rename(other)
+    except BaseException:
+        between.rename(other)
+        raise
+    between.rename(one)
+
+
+def _swapped(one: bytes, other: bytes) -> bool:
+    """Whether the kernel let the two change places; not every file system can."""
+    swap = getattr(ctypes.CDLL(None), "renameat2", None)
+    return swap is not None and swap(_AT, one, _AT, other, _EXCHANGE) == 0

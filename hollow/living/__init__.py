@@ -1,0 +1,1 @@
+"""One turn of an agent's life: perceive, choose, plan, act, judge, learn."""
