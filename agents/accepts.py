@@ -5,13 +5,15 @@ from __future__ import annotations
 import difflib
 import re
 import reprlib
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
+from agents import policy
 from agents.errors import OperatorError
 from agents.units import Written, parse_duration, parse_size
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
 # Names that end up in an argv, an environment or a file name: the form alone keeps options and paths out.
 VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
@@ -150,6 +152,40 @@ def folders(value: Written | list[str]) -> tuple[str, ...]:
         if not text.startswith("/") or "\0" in text:
             raise OperatorError(f"{reprlib.repr(text)} is not an absolute path.", "Write it from the root: /opt/tools")
     return tuple(dict.fromkeys(filter(None, given)))
+
+
+def locks(value: Written | list[str]) -> Mapping[str, float]:
+    """Accept loads by capability, ``name=load`` each; what leads out of suffering cannot be locked (T59)."""
+    given = value if isinstance(value, list) else str(value).split(",")
+    found: dict[str, float] = {}
+    for text in filter(None, (each.strip() for each in given)):
+        match = _LOCK.fullmatch(text)
+        if match is None or not 0 < float(match[2]) <= 1:
+            raise OperatorError(
+                f"{reprlib.repr(text)} is not a capability and a load.", "Write it as fs_write=0.75, above 0 up to 1."
+            )
+        if match[1] in policy.PATH_OUT:
+            raise OperatorError(f"{match[1]} must stay open whatever an agent suffers.", "Remove it from `locks`.")
+        found[match[1]] = float(match[2])
+    return MappingProxyType(found)
+
+
+_LOCK: Final = re.compile(r"([a-z_][a-z0-9_]{0,59})\s*[=:]\s*([0-9](?:\.[0-9]{1,6})?)")
+
+
+def sources(value: Written | list[str]) -> tuple[str, ...]:
+    """Accept folders of the repository and addresses of pages; each once, in order."""
+    given = [text.strip() for text in (value if isinstance(value, list) else str(value).split(","))]
+    pages = {text for text in given if _PAGE.fullmatch(text)}
+    inside = set(paths([text for text in given if text not in pages]))
+    return tuple(
+        dict.fromkeys(
+            text if text in pages else text.rstrip("/") for text in given if text in pages or text.rstrip("/") in inside
+        )
+    )
+
+
+_PAGE: Final = re.compile(r"https?://[!-~]{1,2000}")
 
 
 def nearest(word: str, known: tuple[str, ...]) -> str:

@@ -40,6 +40,7 @@ def merged(
     name = meta.run_name
 
     def end(now: RunState) -> RunState:
+        """*now* as MERGED, if it is still being merged."""
         notes = (*now.notes, *(f"The merge left {visible(path)} as you had edited it." for path in landed.kept))
         return step(now, Status.MERGED, Actor.HUMAN, notes=notes) if now.status is Status.MERGING else now
 
@@ -70,8 +71,7 @@ def close_airlock(context: Context, meta: RunMeta, state: RunState) -> RunState:
     """Remove the airlock; one that holds work which is in no patch stays, and the operator is told."""
     try:
         # What differs from the exported tree was written after the export, and is in no patch.
-        tree = (state.patch or {}).get("tree")
-        airlock.close(context.repo, context.layout, meta.run_name, exported_tree=tree)
+        airlock.close(context.repo, context.layout, meta.run_name, exported_tree=state.carried_tree)
     except HostError as why:
         context.say(f"The airlock stays: {why.message}")
         return state
@@ -82,6 +82,7 @@ def undone(context: Context, meta: RunMeta) -> RunState:
     """Record that a merge was taken back: the run is in REVIEW again; every part can be repeated."""
 
     def back(now: RunState) -> RunState:
+        """*now* in REVIEW, if it is still MERGED."""
         return step(now, Status.REVIEW, Actor.HUMAN, merge=None) if now.status is Status.MERGED else now
 
     state = context.store.update(meta.run_name, back)
@@ -121,6 +122,7 @@ def to_review(context: Context, meta: RunMeta, only: Status) -> RunState:
     """Back to REVIEW from *only*: nothing of the merge is left."""
 
     def back(now: RunState) -> RunState:
+        """*now* in REVIEW, if nobody has moved it since."""
         return step(now, Status.REVIEW, Actor.HUMAN, merge=None) if now.status is only else now
 
     return _over(context, meta, context.store.update(meta.run_name, back), close=False)

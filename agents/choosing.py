@@ -41,8 +41,8 @@ def follow(context: Context, name: str) -> None:
 
     Can be repeated; a run of its own, and a whole that is gone or still at work, are left alone.
     """
-    whole = context.store.meta(name).team
-    if whole is None or not context.store.box(whole).state.exists():
+    whole = _whole(context, name)
+    if whole is None:
         return
     states = _agents(context, whole)
     merged = next((state for state in states.values() if state.status is Status.MERGED), None)
@@ -54,6 +54,12 @@ def follow(context: Context, name: str) -> None:
         _tell(context, whole, "run.undone", lambda now: step(now, Status.REVIEW, Actor.HUMAN, merge=None))
     elif status is Status.REVIEW and {state.status for state in states.values()} == {Status.REJECTED}:
         _tell(context, whole, "run.rejected", lambda now: step(now, Status.REJECTED, Actor.HUMAN))
+
+
+def _whole(context: Context, name: str) -> str | None:
+    """Name of the run that *name* is a part of, None where it is none or that one is gone."""
+    whole = context.store.meta(name).team
+    return whole if whole is not None and context.store.box(whole).state.exists() else None
 
 
 def _agents(context: Context, whole: str) -> dict[str, RunState]:

@@ -193,6 +193,12 @@ class CleanRoom:
             self.output("update-index", "-z", "--index-info", stdin=lines, index=index)
             return self._text("write-tree", index=index)
 
+    def with_changes(self, base: str, changes: Iterable[Change]) -> str:
+        """Id of *base* with the new side of *changes* put in, whatever is in their places there."""
+        entries = [(change.new_mode, change.new_id, change.path) for change in changes]
+        # What goes out goes first: a file may come where a folder was.
+        return self.with_entries(base, sorted(entries, key=lambda entry: entry[0] != ABSENT))
+
     # --- Trees ----------------------------------------------------------------------------------------------------
 
     def tree_of(self, *names: str) -> tuple[str, ...]:
@@ -210,7 +216,7 @@ class CleanRoom:
         lines = [(int(added), int(removed)) for added, removed, _ in rows if added != b"-"]
         return Counts(len(rows), sum(a for a, _ in lines), sum(r for _, r in lines), len(rows) - len(lines))
 
-    def patch(self, old: str, new: str) -> bytes:
+    def difference(self, old: str, new: str) -> bytes:
         """The difference as a patch that plain ``git apply`` takes and rebuilds *new* from *old* exactly (T127)."""
         return self.output(*_DIFF, *_PATCH, old, new)
 

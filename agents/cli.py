@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import typer
 
 from agents.errors import BoxError
-from agents.verbs import boxes, gate, runs, upkeep
+from agents.verbs import boxes, gate, hollow, living, runs, upkeep, watch
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,9 +35,12 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 runs.register(app)
+living.register(app)
 gate.register(app)
 boxes.register(app)
 upkeep.register(app)
+watch.register(app)
+hollow.register(app)
 
 
 @app.callback()

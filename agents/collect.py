@@ -49,9 +49,8 @@ def airlocks(context: Context) -> list[str]:
 
 def close(context: Context, name: str) -> bool:
     """Remove the airlock of the finished run *name*; one that holds work nobody has carried into the box stays."""
-    patch = context.store.load(name).patch or {}
     try:
-        workshop.close(context, name, patch.get("tree"))
+        workshop.close(context, name, context.store.load(name).carried_tree)
     except HostError as why:
         context.say(f"{name}: {why.message} {why.hint}".rstrip())
         return False

@@ -5,20 +5,21 @@ from __future__ import annotations
 import re
 import reprlib
 from collections import ChainMap
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from agents import accepts, yamlfile
+from agents import accepts, policy, yamlfile
 from agents.errors import OperatorError
-from agents.units import parse_duration
+from agents.settings import SETTINGS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
 OnStall = Literal["reap", "mark"]
 MindName = Literal["auto", "ollama", "reflex"]
 Sandbox = Literal["full", "partial", "none", "auto"]
 Network = Literal["auto", "on", "off"]
+CustomStressors = Literal["escalate", "decay"]
 Isolation = Literal["auto", "full", "partial", "none"]
 
 
@@ -92,6 +93,43 @@ class Config:
     """Seconds that each command of `check` and `verify` may take."""
     trust_unsandboxed: bool = False
     """Whether a run without a sandbox may be merged by typed approval; the operator's own word (design, section 7)."""
+    locks: Mapping[str, float] = field(default_factory=lambda: policy.LOCKS)
+    """Load from which on a hollow agent may not use a capability, by its name: the whole table (T55-T59)."""
+    custom_stressors: CustomStressors = "escalate"
+    """What stressors of an agent's own naming do with time: escalate or decay."""
+    strict_tools: bool = False
+    """Whether a synthesized tool without code is refused instead of becoming a flagged stub."""
+    research: tuple[str, ...] = ()
+    """Folders of the repository, or addresses, that research_topic may look into; none turns it off (T62)."""
+    step_seconds: float = 120.0
+    """Seconds that one step of a hollow agent's plan may take (T158)."""
+    burden_files: int = 200
+    """Documents of one hollow agent from which on they are a burden to it (T52)."""
+    burden_bytes: int = 8 * 1024**2
+    """Bytes of them from which on they are one."""
+    stagnation_cycles: int = 10
+    """Cycles without a goal that passes the completion gate after which a hollow agent stagnates (T54)."""
+    idle_cycles: int = 5
+    """Cycles of a goal without progress after which it is abandoned."""
+    goal_cycles: int = 24
+    """Cycles that a goal may take at all."""
+    max_steps: int = 6
+    """Steps of one plan of a hollow agent."""
+    prompt_tokens: int = 12_000
+    """Tokens that a prompt of a hollow agent may take."""
+
+    def substrate(self) -> dict[str, Any]:
+        """The settings of the hollow agents' environment that are not the default, as their engine hands them on."""
+        told = {name: getattr(self, name) for name in SUBSTRATE if getattr(self, name) != getattr(_USUAL, name)}
+        return {name: dict(value) if name == "locks" else value for name, value in told.items()}
+
+
+SUBSTRATE: Final = (
+    "locks", "custom_stressors", "strict_tools", "research", "step_seconds", "burden_files", "burden_bytes",
+    "stagnation_cycles", "idle_cycles", "goal_cycles", "max_steps", "prompt_tokens",
+)  # fmt: skip
+"""Settings that hollow takes as one JSON object, under the same names."""
+_USUAL: Final = Config()
 
 
 OWN_FILE: Final = "agent-box/agent.yaml"
@@ -105,7 +143,7 @@ _SECRET: Final = re.compile(
     re.IGNORECASE,
 )
 
-RESERVED: Final = frozenset({"RUN", "MARK", "RUN_DIR", "TASK", "VENV", "REPORT_FD", "MENDED", "TEAM"})
+RESERVED: Final = frozenset({"RUN", "MARK", "RUN_DIR", "TASK", "VENV", "REPORT_FD", "MENDED", "TEAM", "LIVE"})
 """Names after the prefix that the box itself uses: never a setting, even if a setting of that name came one day."""
 
 _STRICTNESS: Final = ("none", "auto", "partial", "full")
@@ -114,102 +152,10 @@ OWN: Final = frozenset({"isolation", "read", "trust_unsandboxed"})
 """Settings of the operator alone: from flag, environment or the operator's own file."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Setting:
-    """One line of the table below."""
-
-    read: Callable[[Any], Any]
-    """Turns what was written into the field's value; raises OperatorError."""
-    written: str
-    """The default as it would be written in agent.yaml."""
-    why: str
-    """One line of explanation for the template."""
-    many: bool = False
-    """Whether agent.yaml may give a list."""
-
-
-_SETTINGS: Final[dict[str, _Setting]] = {
-    "stall_after": _Setting(accepts.positive, "5m", "Silence after which a run counts as stalled."),
-    "linger": _Setting(parse_duration, "60s", "How long an agent may live on after its result."),
-    "grace": _Setting(parse_duration, "10s", "Time between asking a process to end and killing it."),
-    "timeout": _Setting(accepts.or_none(accepts.positive), "none", "Longest time for a whole run."),
-    "on_stall": _Setting(
-        accepts.one_of("reap", "mark"), "reap", "A stalled run is ended (reap) or only marked (mark)."
-    ),
-    "max_output": _Setting(accepts.size, "2GiB", "What an agent may print before its run is ended."),
-    "engine": _Setting(accepts.matching(accepts.ENGINE, "the name of an engine"), "hollow", "What drives the agent."),
-    "model": _Setting(
-        accepts.or_none(accepts.matching(accepts.MODEL, "the name of a model")),
-        "none",
-        "The model, as the engine spells it; hollow's own choice is qwen3.5:9b.",
-    ),
-    "mind": _Setting(
-        accepts.one_of("auto", "ollama", "reflex"), "auto", "What thinks in a hollow agent; reflex needs no model."
-    ),
-    "num_ctx": _Setting(accepts.whole(512, 4_194_304), "32768", "Context window asked of Ollama, in tokens."),
-    "keep_alive": _Setting(accepts.keep_alive, "10m", "How long Ollama keeps the model loaded; -1 is for ever."),
-    "call_timeout": _Setting(accepts.positive, "10m", "Longest time for one call of a model."),
-    "max_turns": _Setting(
-        accepts.or_none(accepts.whole(1, 10_000)), "none", "Model turns that a run may take; hollow's own limit is 24."
-    ),
-    "max_usd": _Setting(accepts.or_none(accepts.amount), "none", "Dollars that a run may cost."),
-    "max_tokens": _Setting(accepts.or_none(accepts.whole(1, 10**12 - 1)), "none", "Tokens that a run may use."),
-    "min_free": _Setting(accepts.size, "64MiB", "Free disk space below which a run is ended."),
-    "loop_after": _Setting(
-        accepts.whole(0, 10_000), "12", "Repetitions of one action without effect that end a run; 0 for never."
-    ),
-    "sandbox": _Setting(
-        accepts.one_of("full", "partial", "none", "auto"),
-        "auto",
-        "Least isolation a run needs: full, partial, none. This file can only ask for more than flag or environment.",
-    ),
-    "keep_for": _Setting(
-        accepts.or_none(parse_duration), "none", "How long `agent gc` keeps finished boxes, such as 30d."
-    ),
-    "keep_runs": _Setting(
-        accepts.or_none(accepts.whole(0, 10_000_000)), "none", "How many finished boxes `agent gc` keeps."
-    ),
-    "ops": _Setting(
-        accepts.names(accepts.OP, "the name of an op"), "[]", "Ops that may run, by name; none otherwise.", many=True
-    ),
-    "env": _Setting(
-        accepts.names(accepts.VARIABLE, "the name of an environment variable"),
-        "[]",
-        "Further environment variables that the agent gets, by name.",
-        many=True,
-    ),
-    "isolation": _Setting(
-        accepts.one_of("auto", "full", "partial", "none"),
-        "auto",
-        "The isolation to use; auto is the best there is. Not in a project's agent.yaml.",
-    ),
-    "read": _Setting(
-        accepts.folders,
-        "[]",
-        "Further paths that a sandboxed agent may read; not in a project's agent.yaml.",
-        many=True,
-    ),
-    "network": _Setting(
-        accepts.one_of("auto", "on", "off"), "auto", "Whether an agent reaches the network; auto is what it needs."
-    ),
-    "copy": _Setting(accepts.paths, "[]", "Untracked files to copy into an airlock (see .worktreeinclude).", many=True),
-    "link": _Setting(accepts.paths, "[]", "Folders to link into an airlock, such as node_modules.", many=True),
-    "setup": _Setting(accepts.commands, "[]", "Commands that prepare an airlock.", many=True),
-    "setup_timeout": _Setting(accepts.positive, "10m", "Longest time for all of `setup`."),
-    "check": _Setting(accepts.commands, "[]", "Commands that must pass in the airlock when a fix is done.", many=True),
-    "verify": _Setting(accepts.commands, "[]", "Commands that must pass on the merged result.", many=True),
-    "verify_timeout": _Setting(accepts.positive, "15m", "Longest time for one command of `check` or `verify`."),
-    "trust_unsandboxed": _Setting(
-        accepts.yes_or_no,
-        "no",
-        "Whether runs without a sandbox may be merged by typing an approval; not in a project's agent.yaml.",
-    ),
-}
-
 TEMPLATE: Final = (
     "# Settings of Agent Box. Every line is optional; flag and environment (AGENT_BOX_GRACE=5s) go first.\n"
     + "".join(
-        f"\n# {setting.why}\n# {name}: {setting.written}\n" for name, setting in _SETTINGS.items() if name not in OWN
+        f"\n# {setting.why}\n# {name}: {setting.written}\n" for name, setting in SETTINGS.items() if name not in OWN
     )
 )
 """What `agent init` writes to agent.yaml: every setting with its default, commented out."""
@@ -248,7 +194,7 @@ def resolve(
 def _read(name: str, value: Any, where: str) -> Any:
     """Return the value of the setting *name* written as *value*; an error begins with *where*."""
     try:
-        return _SETTINGS[name].read(value)
+        return SETTINGS[name].read(value)
     except OperatorError as error:
         raise OperatorError(f"{where}: {error.message}", error.hint) from None
 
@@ -263,7 +209,7 @@ def _from_flags(flags: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 def _from_environ(environ: Mapping[str, str]) -> Iterator[tuple[str, Any]]:
     # Settings are looked up, not variables sorted out: other programs may use the prefix as they like.
-    for name in _SETTINGS:
+    for name in SETTINGS:
         variable = PREFIX + name.upper()
         if name.upper() not in RESERVED and (value := environ.get(variable, "").strip()):
             yield name, _read(name, value, variable)
@@ -279,14 +225,15 @@ def _from_file(text: str, path: str, *, trusted: bool = False) -> Iterator[tuple
         line = yamlfile.line_of(key.start_mark)
         where = f"{path} line {line}"
         name = yamlfile.scalar(key, where)
-        if name not in _SETTINGS:
+        if name not in SETTINGS:
             raise OperatorError(
-                f"{where}: {reprlib.repr(name)} is not a setting.", accepts.nearest(name, tuple(_SETTINGS))
+                f"{where}: {reprlib.repr(name)} is not a setting.", accepts.nearest(name, tuple(SETTINGS))
             )
         if name in seen:
             raise OperatorError(f"{where}: `{name}` is already set in line {seen[name]}.", "Remove one of them.")
         seen[name] = line
-        if (value := yamlfile.plain(node, f"{where}: `{name}`", many=_SETTINGS[name].many)) is not None:
+        setting = SETTINGS[name]
+        if (value := yamlfile.plain(node, f"{where}: `{name}`", many=setting.many, pairs=setting.pairs)) is not None:
             read = _read(name, value, f"{where}: `{name}`")
             if not trusted:
                 _refuse_doors(name, read, f"{where}: `{name}`")
@@ -301,6 +248,9 @@ def _refuse_doors(name: str, value: Any, where: str) -> None:
     if name == "network" and value == "on":
         hint = f"If you mean it, say it yourself: {PREFIX}NETWORK=on ./agent …, or in ~/.config/{OWN_FILE}."
         raise OperatorError(f"{where}: a project's file may only turn the network off.", hint)
+    if name == "research" and any("://" in source for source in value):
+        hint = f"If you mean it, say it yourself: {PREFIX}RESEARCH=… ./agent …, or in ~/.config/{OWN_FILE}."
+        raise OperatorError(f"{where}: a project's file may only name folders of its own.", hint)
     for variable in filter(_SECRET.search, value if name == "env" else ()):
         hint = f"If you mean it, say it yourself: {PREFIX}ENV={variable} ./agent …"
         raise OperatorError(f"{where}: {variable} looks like a secret, which a project's file may not pass on.", hint)

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agents import (
     commands,
+    cycles,
+    cycling,
     files,
     git,
     launch,
@@ -79,8 +81,8 @@ def start(context: Context, ask: Ask, *, claimed: Callable[[str], None] | None =
     context.journal.check_head()
     sweep(context)
     # From before the claim to after the settling: whoever is asked to stop in between still says how it ended.
-    with interrupts() as pending:
-        made, owner = claim(context, ask, engine, first)
+    with interrupts() as pending, cycling.alone(context, ask.run_type, first.meta.agent):
+        made, owner = claim(context, cycling.begin(context, ask), engine, first)
         with contextlib.ExitStack() as undo:
             undo.callback(owner.release)
             return _run(context, engine, made, pending, claimed=claimed)
@@ -97,10 +99,11 @@ def resume(context: Context, target: str, message: str = "", *, fresh: bool = Fa
     meta = context.store.meta(name)
     resuming.check(context, meta)
     engine = registry.engine(meta.engine)
-    owner = context.store.own(name, timeout=1)
-    if owner is None:
-        raise OperatorError(f"Run {meta.short_id} is owned by another supervisor.", "Type: ./agent status")
     with contextlib.ExitStack() as undo:
+        undo.enter_context(cycling.alone(context, meta.run_type, meta.agent))
+        owner = context.store.own(name, timeout=1)
+        if owner is None:
+            raise OperatorError(f"Run {meta.short_id} is owned by another supervisor.", "Type: ./agent status")
         undo.callback(owner.release)
         pending = undo.enter_context(interrupts())
         # Somebody may have resumed and finished it between the look and the lock.
@@ -220,7 +223,8 @@ def _check(context: Context, engine: Engine, made: RunPlan, course: _Course, pen
 def _export(context: Context, made: RunPlan, course: _Course) -> None:
     """Carry the agent's work into the box, whatever its end was: a part of it is better than nothing."""
     try:
-        course.patch = workshop.export(context, made.meta, course.bench)
+        course.patch = workshop.export(context, made.meta, course.bench, goal=cycles.goal_of(course.ending.progress))
+        cycling.judge(made.meta, course.ending, course.patch)
     except (BoxError, OSError) as why:
         course.ending.cause = course.ending.cause or FailureKind.EXPORT
         words = why.message if isinstance(why, BoxError) else str(why.strerror)
@@ -248,12 +252,14 @@ def _settle(context: Context, engine: Engine, made: RunPlan, course: _Course) ->
     except OSError as why:
         course.ending = _failed(course.ending, why)
     outcome = settle.decide(
-        course.ending, engine.dialect, course.changed, patch=bool(course.patch and course.patch["files"])
+        course.ending, engine.dialect, course.changed, patch=cycles.usable(meta, course.patch, course.ending.progress)
     )
+    # Before it is settled: a cycle that says DONE is one that the next will build on.
+    outcome = cycling.accept(context, meta, course.ending, course.patch, outcome)
     state = settle.conclude(
         context.store, context.journal, context.clock, meta, Actor.OWNER, outcome, course.ending, course.patch
     )
-    return Outcome(meta, state)
+    return Outcome(meta, cycling.tidy(context, meta, state))
 
 
 @contextlib.contextmanager
@@ -283,9 +289,15 @@ def _failed(ending: Ending, why: BoxError | OSError) -> Ending:
         kind, message = trouble(why)
         cause = FailureKind.ENOSPC if kind is FailureKind.ENOSPC else cause
         # Before the agent lives much more than the box is looked at: a sentence that names the file cannot mislead.
-        if kind is FailureKind.IO and isinstance(why, OSError) and why.filename is not None:
-            message = f"{redact.visible(str(why.filename), newlines=True)} cannot be used: {why.strerror}."
+        message = (kind is FailureKind.IO and _unusable(why)) or message
     return dataclasses.replace(ending, cause=ending.cause or cause, message=ending.message or message)
+
+
+def _unusable(why: BoxError | OSError) -> str:
+    """A sentence that names the file which *why* is about, where it names one."""
+    if not isinstance(why, OSError) or why.filename is None:
+        return ""
+    return f"{redact.visible(str(why.filename), newlines=True)} cannot be used: {why.strerror}."
 
 
 def _broken(context: Context, meta: RunMeta, ending: Ending, why: Exception) -> Ending:

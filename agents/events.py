@@ -180,6 +180,8 @@ class Progress:
 
 
 _MAX_FACTS: Final = 200
+_TELLING: Final = ("goal.", "suffering.", "lesson.", "capability.", "request.", "cycle.")
+"""How the kinds of the facts begin that are kept; the rest is chatter, of which a long cycle has much."""
 _MAX_NOTES: Final = 20
 _MAX_COUNTS: Final = 16
 _LARGEST_COUNT: Final = 2**53
@@ -250,9 +252,10 @@ def _unread(seen: Progress, event: Unread) -> Progress:
 
 def _fact(seen: Progress, event: Fact) -> Progress:
     # Their size is bounded as well as their number: two hundred lines of the parse limit would be gigabytes.
-    if len(seen.facts) >= _MAX_FACTS or len(event.kind) > _NAME or _weight(event.facts) > _HEAVIEST_FACT:
+    if not event.kind.startswith(_TELLING) or len(event.kind) > _NAME or _weight(event.facts) > _HEAVIEST_FACT:
         return seen
-    return dataclasses.replace(seen, facts=(*seen.facts, event))
+    # Of too many the oldest goes: how a cycle ended is said last.
+    return dataclasses.replace(seen, facts=(*seen.facts, event)[-_MAX_FACTS:])
 
 
 def _weight(value: Any) -> int:

@@ -52,7 +52,7 @@ def export(airlock: Airlock, *, given: Furnished | None = None, huge: int = HUGE
     taken = _Taken(airlock, given, huge)
     counts = airlock.room.numstat(airlock.base, taken.tree)
     return Export(
-        tree=taken.tree, patch=airlock.room.patch(airlock.base, taken.tree) if taken.changes else b"",
+        tree=taken.tree, patch=airlock.room.difference(airlock.base, taken.tree) if taken.changes else b"",
         files=counts.files, added=counts.added, removed=counts.removed, binary=counts.binary,
         findings=tuple(_findings(airlock, taken)),
     )  # fmt: skip

@@ -17,12 +17,17 @@ LARGEST: Final = 4096
 """Bytes of one fact: the dashboard is drawn from the ledger's tail, which no agent may fill."""
 
 
+MOST: Final = 64
+"""Facts of one run: of more the newest, because how a cycle ended is said last."""
+
+
 def copy(journal: Journal, run: str, said: Iterable[Fact]) -> int:
-    """Append every fact of a known family that is small enough; returns how many.
+    """Append every fact of a known family that is small enough, at most :data:`MOST`; returns how many.
 
     What the agent gives stands under ``said``, apart from what the supervisor knows: it cannot forge a row.
     """
     chosen = [fact for fact in said if fact.kind.startswith(FAMILIES) and len(json.dumps(fact.facts)) <= LARGEST]
+    chosen = chosen[-MOST:]
     for fact in chosen:
         journal.append(fact.kind[:64], run, {"said": dict(fact.facts)})
     return len(chosen)

@@ -123,7 +123,7 @@ def _land(context: Context, case: Case, room: CleanRoom, failpoint: Callable[[st
     """Commit the approved tree and bring it in; the state says MERGING from before the first effect on."""
     meta, statement = case.meta, case.statement
     # A task may be a book; its first words are the subject, and no line of it can pass for a trailer.
-    subject = plan.title(meta.task).strip() or meta.run_name
+    subject = plan.heading(meta, case.state).strip() or meta.run_name
     message = f"{subject}\n\nAgent-Run: {meta.run_name}\nAgent-Patch: {statement.patch_sha256}\n"
     identity = landing.identity(context.repo, context.environ)
     failpoint("send the objects")

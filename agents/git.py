@@ -26,7 +26,9 @@ _KEPT: Final = frozenset({
 LEDGER_REF: Final = "refs/agent-box/ledger"
 # A linked work tree has a ledger of its own, so its head needs a ref that the others do not share.
 LINKED_REF: Final = "refs/worktree/agent-box-ledger"
-_OWN_REFS: Final = (b"refs/agent-box/", b"refs/worktree/agent-box-")
+COMMONS_REF: Final = "refs/heads/agent-box/commons"
+"""The branch of what the hollow agents have made together; only the supervisor moves it."""
+_OWN_REFS: Final = (b"refs/agent-box/", b"refs/worktree/agent-box-", f"{COMMONS_REF} ".encode())
 
 
 def environ(base: Mapping[str, str] | None = None) -> dict[str, str]:

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 TAIL: Final = 256 * 1024  # as agents.journal.TAIL, whose import is not cheap; a test compares them
 ROWS: Final = 30
-SHOWN: Final = 10
 STALL_AFTER: Final = 300.0
 """Seconds, where a run's state does not say."""
 
@@ -43,7 +42,7 @@ def table(verb: str) -> str | None:
     except (NotLean, OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
     now = time.time()
-    return views.status(rows[:SHOWN], now) if verb == "status" else views.listing(rows, now)
+    return views.status(rows, now) if verb == "status" else views.listing(rows, now)
 
 
 def _root(folder: str) -> str:

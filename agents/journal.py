@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from agents import files, git, ledger, views
 from agents.errors import Tampered
 from agents.ledger import Head
+from agents.portraits import Portraits
 from agents.times import iso
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ class Journal:
         self._layout = layout
         self._repo = repo
         self._clock = clock
+        self._portraits = Portraits(layout)
         self.head_file = state_home / "agent-box" / _repo_id(repo) / "head.json" if state_home else None
 
     def append(self, event: str, run: str | None, facts: Mapping[str, Any], *, anchor: bool = False) -> None:
@@ -209,7 +211,11 @@ class Journal:
         rows, older = self.rows()
         # A picture that cannot be hung must not cost the entry that it shows: the next one draws it again.
         with contextlib.suppress(OSError):
-            files.write(self._layout.dashboard, views.index_md(rows, older=older).encode(), durable=False)
+            files.write(
+                self._layout.dashboard,
+                views.index_md(rows, older=older, lives=self._portraits.lines()).encode(),
+                durable=False,
+            )
 
     def redraw(self) -> None:
         """Draw the dashboard anew from the ledger."""

@@ -147,7 +147,7 @@ def examine(context: Context, name: str, room: CleanRoom, *, branch: str | None 
     if not changes:
         raise OperatorError("Everything that it changed is already there.", f"Type: ./agent reject {meta.short_id}")
     sizes = Sizes(*room.numstat(head, merged.tree))
-    text = room.patch(head, merged.tree)
+    text = room.difference(head, merged.tree)
     verdict = risk.judge(changes, sizes, links=_links(room, changes), text=risk.read_patch(text))
     if verdict.refused:
         raise AgentError(" ".join(map(str, verdict.refused)), f"Type: ./agent reject {meta.short_id}")
@@ -183,10 +183,7 @@ def _evidence(context: Context, name: str, state: RunState) -> bytes:
     # The seal of the last end counts; a run that was never finished by its supervisor has none.
     sealed: Mapping[str, str] = next(filter(None, map(journal.evidence, reversed(entries))), {})
     _check_told(name, state, facts, sealed)
-    # What was said before the agent lived counts for more than what it could have written while it did.
-    begun = [entry["facts"] for entry in entries if entry.get("event") in {"run.started", "run.resumed"}][-1:]
-    if any(told.get(key) != value for told in begun for key, value in _envelope(state, told)):
-        raise Tampered(f"{name} did not begin in the envelope that its state tells of.", _HINT)
+    _check_envelope(name, state, facts, entries)
     box = context.store.box(name)
     if facts.get("meta_sha256", sealed.get("meta.yaml")) != settle.hash_file(box, "meta.yaml"):
         raise Tampered(f"meta.yaml of {name} is not what was sealed.", _HINT)
@@ -196,6 +193,16 @@ def _evidence(context: Context, name: str, state: RunState) -> bytes:
     if data is None or not _agree(hashlib.sha256(data).hexdigest(), recorded, sealed.get("changes.patch")):
         raise Tampered(f"changes.patch of {name} is not what was sealed.", _HINT)
     return data
+
+
+def _check_envelope(name: str, state: RunState, facts: Mapping[str, Any], entries: Sequence[Mapping[str, Any]]) -> None:
+    """Raise Tampered unless the run began and ended in the envelope that *state* tells of; *entries* are its own."""
+    if facts.get("config_hash") != state.config_hash or facts.get("isolation") != state.isolation:
+        raise Tampered(f"State and ledger of {name} tell of different envelopes.", _HINT)
+    # What was said before the agent lived counts for more than what it could have written while it did.
+    begun = [entry["facts"] for entry in entries if entry.get("event") in {"run.started", "run.resumed"}][-1:]
+    if any(told.get(key) != value for told in begun for key, value in _envelope(state, told)):
+        raise Tampered(f"{name} did not begin in the envelope that its state tells of.", _HINT)
 
 
 def _envelope(state: RunState, begun: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
@@ -211,8 +218,6 @@ def _check_told(name: str, state: RunState, facts: Mapping[str, Any], sealed: Ma
         raise Tampered(f"The ledger does not say that {name} is in REVIEW.", _HINT)
     if not isinstance(told, dict) or any(told.get(key) != patch.get(key) for key in _SEALED):
         raise Tampered(f"State and ledger of {name} tell of different patches.", _HINT)
-    if facts.get("config_hash") != state.config_hash or facts.get("isolation") != state.isolation:
-        raise Tampered(f"State and ledger of {name} tell of different envelopes.", _HINT)
 
 
 def _agree(*hashes: str | None) -> bool:

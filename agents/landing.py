@@ -282,10 +282,13 @@ def is_unfinished(folder: Path) -> bool:
     return any((folder / name).exists() for name in _PIECES)
 
 
-def committed(room: CleanRoom, tree: str, parent: str, message: str, env: Mapping[str, str]) -> str:
-    """Commit *tree* on *parent* and hand the objects to the repository, checked; returns the commit (G36)."""
+def committed(room: CleanRoom, tree: str, parent: str, message: str, env: Mapping[str, str], *others: str) -> str:
+    """Commit *tree* on *parent* and hand the objects to the repository, checked; returns the commit (G36).
+
+    *others* are its further parents.
+    """
     # Made where nothing of an agent's is obeyed, and looked through by git on its way out of there.
-    commit = room.commit(tree, (parent,), message, identity=env)
+    commit = room.commit(tree, (parent, *others), message, identity=env)
     room.send(commit)
     return commit
 

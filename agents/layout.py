@@ -210,9 +210,14 @@ class Layout:
         return self.data / "locks" / "repo.lock"
 
     @property
+    def memory(self) -> Path:
+        """What the hollow agents' environment remembers; of all agents only hollow's own process sees it."""
+        return self.data / "hollow"
+
+    @property
     def search_index(self) -> Path:
         """The reflex mind's index."""
-        return self.data / "hollow" / "index"
+        return self.memory / "index"
 
     def box(self, name: str) -> Box:
         """The box of the run called *name*."""
@@ -231,6 +236,15 @@ class Layout:
     def merge_lock(self) -> Path:
         """Serialises merges."""
         return self.data / "locks" / "merge.lock"
+
+    @property
+    def live_lock(self) -> Path:
+        """Held by `agent live`: the agents of a repository live once."""
+        return self.data / "locks" / "live.lock"
+
+    def agent_lock(self, agent: str) -> Path:
+        """Held for the time of a cycle: an agent lives one at a time."""
+        return self.data / "locks" / f"agent-{agent}.lock"
 
     def commands(self, short_id: str) -> Path:
         """The run's slash commands (seed 003, phase 1, step 4)."""

@@ -100,6 +100,7 @@ class LiveRun:
         failure = Failure(kind=FailureKind.STALLED, message="It is silent; it was left alone as asked for.")
 
         def change(state: RunState) -> RunState:
+            """*state* with what the silence makes of it; a run that has ended meanwhile stays as it is."""
             if silent and state.status is Status.ACTIVE:
                 return step(state, Status.STALLED, Actor.OWNER, failure=failure)
             if not silent and state.status is Status.STALLED:

@@ -1,4 +1,4 @@
-"""What a run is: status, phase, failure, envelope and state as values, with tolerant codecs and the TRANSITIONS law."""
+"""What a run is: failure, envelope and state as values, with tolerant codecs; its law is agents.lifecycle."""
 
 from __future__ import annotations
 
@@ -11,124 +11,26 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Any, Final, Self, TypeVar
 
-from agents.errors import HostError, Tampered
+from agents.errors import Tampered
+from agents.lifecycle import (
+    HOST_FAILURES,
+    TRANSITIONS,
+    Actor,
+    FailureKind,
+    IllegalStep,
+    Phase,
+    Status,
+    is_terminal,
+)
+
+# The words of the law are a run's words as well: whoever handles runs finds them here.
+__all__ = [
+    "HOST_FAILURES", "SCHEMA", "TRANSITIONS", "Actor", "Failure", "FailureKind", "IllegalStep", "Phase", "RunMeta",
+    "RunState", "Status", "is_terminal", "step",
+]  # fmt: skip
 
 SCHEMA: Final = 1
 _Word = TypeVar("_Word", bound=StrEnum)
-
-
-class Status(StrEnum):
-    """Where a run stands, as the operator sees it (design, section 5)."""
-
-    ACTIVE = "ACTIVE"
-    REVIEW = "REVIEW"
-    DONE = "DONE"
-    CRASHED = "CRASHED"
-    STALLED = "STALLED"
-    STOPPED = "STOPPED"
-    MERGING = "MERGING"
-    MERGED = "MERGED"
-    REJECTED = "REJECTED"
-
-
-class Phase(StrEnum):
-    """How far the supervisor has come with an ACTIVE run."""
-
-    CREATED = "created"
-    PREPARING = "preparing"
-    STARTING = "starting"
-    RUNNING = "running"
-    FINALIZING = "finalizing"
-    SETTLED = "settled"
-
-
-class Actor(StrEnum):
-    """Who may make a step: the supervisor that owns the run, a watchdog sweep, a human."""
-
-    OWNER = "owner"
-    WATCHDOG = "watchdog"
-    HUMAN = "human"
-
-
-class FailureKind(StrEnum):
-    """Why a run did not end well (design, section 5; T137)."""
-
-    OOM = "oom"
-    TIMEOUT = "timeout"
-    STALLED = "stalled"
-    NO_PROGRESS = "no_progress"
-    OUTPUT_LIMIT = "output_limit"
-    QUOTA = "quota"
-    TOOL_ERROR = "tool_error"
-    AGENT_ABORT = "agent_abort"
-    TESTS_FAILED = "tests_failed"
-    BUDGET = "budget"
-    AIRLOCK_BREACH = "airlock_breach"
-    ENGINE_MISSING = "engine_missing"
-    SPAWN = "spawn"
-    SETUP = "setup"
-    EXPORT = "export"
-    IO = "io"
-    ENOSPC = "enospc"
-    SUPERVISOR_DIED = "supervisor_died"
-    REBOOT = "reboot"
-    INTERNAL = "internal"
-
-
-# Failures that are the machine's, not the agent's: they decide between exit codes 3 and 4.
-HOST_FAILURES: Final = frozenset(
-    {
-        FailureKind.ENGINE_MISSING,
-        FailureKind.SPAWN,
-        FailureKind.SETUP,
-        FailureKind.IO,
-        FailureKind.ENOSPC,
-        FailureKind.SUPERVISOR_DIED,
-        FailureKind.REBOOT,
-        FailureKind.INTERNAL,
-    }
-)
-
-_O, _W, _H = frozenset({Actor.OWNER}), frozenset({Actor.OWNER, Actor.WATCHDOG}), frozenset({Actor.HUMAN})
-
-# The lifecycle is this table; docs/states.mmd is drawn from it and `step` enforces it (design, section 5).
-TRANSITIONS: Final[Mapping[Status, Mapping[Status, frozenset[Actor]]]] = MappingProxyType(
-    {
-        Status.ACTIVE: {
-            Status.REVIEW: _W,
-            Status.DONE: _W,
-            Status.CRASHED: _W,
-            Status.STALLED: _W,
-            Status.STOPPED: frozenset({Actor.OWNER, Actor.HUMAN}),
-        },
-        # With `on_stall: mark` the process lives on: its next event wakes it, its end settles it (T141).
-        Status.STALLED: {
-            Status.ACTIVE: frozenset({Actor.OWNER, Actor.HUMAN}),
-            Status.CRASHED: _W,
-            Status.DONE: _O,
-            Status.REVIEW: _O,
-            Status.STOPPED: frozenset({Actor.OWNER, Actor.HUMAN}),
-            Status.REJECTED: _H,
-        },
-        # What is not worth going on with can be rejected as well as what was reviewed.
-        Status.CRASHED: {Status.ACTIVE: _H, Status.REJECTED: _H},
-        Status.STOPPED: {Status.ACTIVE: _H, Status.REJECTED: _H},
-        Status.REVIEW: {Status.ACTIVE: _H, Status.MERGING: _H, Status.REJECTED: _H},
-        # A merge that was cut off is finished or undone by whoever finds its journal.
-        Status.MERGING: {
-            Status.MERGED: frozenset({Actor.HUMAN, Actor.WATCHDOG}),
-            Status.REVIEW: frozenset({Actor.HUMAN, Actor.WATCHDOG}),
-        },
-        Status.DONE: {},
-        # `agent undo`, while the branch still stands there.
-        Status.MERGED: {Status.REVIEW: _H},
-        Status.REJECTED: {},
-    }
-)
-
-
-class IllegalStep(HostError):  # noqa: N818 - it names the step
-    """A step that TRANSITIONS does not have: a fault of this program, never of its user."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,11 +71,21 @@ class RunMeta:
     team: str | None = None
     """Name of the run that this one is a part of."""
     created_at: str = ""
+    start: str | None = None
+    """Commit that the airlock of a cycle begins with: the commons as it then was; None where it is the base."""
     schema: int = SCHEMA
+
+    @property
+    def airlock_base(self) -> str:
+        """Commit that the airlock holds at first."""
+        return self.start or self.repo_sha_start
 
     def to_dict(self) -> dict[str, Any]:
         """The mapping that meta.yaml holds; the type stands under both of the seed's keys (D12)."""
         fields = {name: _plain(value) for name, value in dataclasses.asdict(self).items()}
+        if self.start is None:
+            # Only cycles have one; in the record of any other run it would be a riddle.
+            del fields["start"]
         return {"run_name": fields.pop("run_name"), "type": self.run_type, **fields}
 
     @classmethod
@@ -240,6 +152,8 @@ class RunState:
     """Of changes.patch: sha256, tree, base, files, added, removed, binary, findings."""
     merge: Mapping[str, Any] | None = None
     """Of a merge, from its beginning on: target, before, commit, tree."""
+    cycle: Mapping[str, Any] | None = None
+    """Of a cycle: its goal and its outcome, as its agent said (``goal``, ``outcome``)."""
     workers: tuple[str, ...] = ()
     """Names of the runs of the agents that worked on this task side by side."""
     events: int = 0
@@ -251,6 +165,12 @@ class RunState:
     schema: int = SCHEMA
     unknown: Mapping[str, Any] = field(default_factory=dict)
     """Keys that this version does not know, written back as they were."""
+
+    @property
+    def carried_tree(self) -> str | None:
+        """Tree of the airlock that was carried into the box; a cycle's patch is of more than its airlock."""
+        tree: str | None = (self.patch or {}).get("airlock", (self.patch or {}).get("tree"))
+        return tree
 
     def to_json(self) -> bytes:
         """The bytes of state.json."""
@@ -337,8 +257,3 @@ def step(state: RunState, to: Status, actor: Actor, **changes: Any) -> RunState:
     if actor not in TRANSITIONS[state.status].get(to, ()):
         raise IllegalStep(f"A run cannot go from {state.status} to {to} by the {actor}.")
     return dataclasses.replace(state, status=to, **changes)
-
-
-def is_terminal(status: Status) -> bool:
-    """Whether the run's work is over for good; a merge can be taken back, but what it leaves behind is in git."""
-    return status in {Status.DONE, Status.MERGED, Status.REJECTED}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import json
 import posixpath
 import re
 import uuid
@@ -44,6 +45,10 @@ class Ask:
     """What followed ``--``."""
     team: str | None = None
     """Name of the run that this one is to be a part of."""
+    agent: str | None = None
+    """The hollow agent that is to do it; None for the one whose role fits the run type."""
+    start: str | None = None
+    """Commit that the airlock of a cycle begins with."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +75,8 @@ class Scene:
     isolation: str = "none"
     program: Program | None = None
     """The engine's program on this machine."""
+    rules: tuple[str, ...] = ()
+    """What earlier runs have learned of this environment, for the system prompt."""
     clock_offset: float | None = None
     """Wall minus monotonic time in seconds: tells silence before the first sign of life from a clock that jumped."""
 
@@ -94,6 +101,8 @@ class RunPlan:
     """Its airlock, as the state names it."""
     resumes: bool = False
     """Whether it goes on with a session of its agent."""
+    rules: tuple[str, ...] = ()
+    """The learned rules in its prompt."""
 
 
 def plan_run(ask: Ask, scene: Scene, config: Config, engine: Engine, short_id: str) -> RunPlan:
@@ -101,6 +110,7 @@ def plan_run(ask: Ask, scene: Scene, config: Config, engine: Engine, short_id: s
     task = checked_task(ask.task)
     tier = policy.tier(ask.run_type)
     check_isolation(config, scene.isolation)
+    check_lives(ask.run_type, engine)
     # The name of a run is everywhere, in commits too: a secret in the task must not be in it.
     slug = naming.slugify(redact.redact(task))
     name = naming.run_name(datetime.fromtimestamp(scene.now, UTC), slug, short_id)
@@ -110,10 +120,10 @@ def plan_run(ask: Ask, scene: Scene, config: Config, engine: Engine, short_id: s
     meta = RunMeta(
         run_name=name, short_id=short_id, run_type=ask.run_type, task=task, slug=slug, repo_sha_start=scene.head,
         dirty=scene.dirty, engine=engine.name, model=scene.model, engine_version=scene.engine_version,
-        agent=tier.agent if scene.mind else None, mind=scene.mind, tools_allowlist=tier.tools, safe_commands=safe,
-        human_only_commands=human, config_hash=policy.config_hash(tier.tools, safe, human),
+        agent=ask.agent or (tier.agent if scene.mind else None), mind=scene.mind, tools_allowlist=tier.tools,
+        safe_commands=safe, human_only_commands=human, config_hash=policy.config_hash(tier.tools, safe, human),
         commands_digest=commands.digest(files), isolation=scene.isolation, argv=ask.argv, team=ask.team,
-        created_at=iso(scene.now),
+        created_at=iso(scene.now), start=ask.start,
     )  # fmt: skip
     root = _root(scene.layout, meta)
     state = RunState(
@@ -210,7 +220,7 @@ def _complete(
     prompt = prompts.system_prompt(
         run_type=meta.run_type, run_name=meta.run_name, run_dir=str(box.outbox), tools=meta.tools_allowlist,
         safe_commands=meta.safe_commands, human_only_commands=meta.human_only_commands,
-        mutates=mutates,
+        mutates=mutates, rules=scene.rules,
     )  # fmt: skip
     brief = Brief(
         meta=meta, root=root, checkout=scene.layout.root, private=box.private, home_dir=box.home, mutates=mutates,
@@ -222,7 +232,7 @@ def _complete(
     return RunPlan(
         meta=meta, state=state, commands=files, prompt=prompt, command=engine.command(brief), limits=limits(config),
         root=root, mutates=mutates, program=scene.program,
-        worktree=_worktree(scene.layout, root) if mutates else None, resumes=resume,
+        worktree=_worktree(scene.layout, root) if mutates else None, resumes=resume, rules=scene.rules,
     )  # fmt: skip
 
 
@@ -240,6 +250,12 @@ def checked_task(task: str) -> str:
     if len(clean.encode()) > TASK_LIMIT:
         raise OperatorError("The task is longer than 1 MiB.", "Put the material into a file of the repository.")
     return clean
+
+
+def check_lives(run_type: str, engine: Engine) -> None:
+    """Raise OperatorError where *run_type* is that of a life of its own and *engine* has none to give."""
+    if run_type == policy.CYCLE and not getattr(engine, "lives", False):
+        raise OperatorError(f"The engine “{engine.name}” has no life of its own.", "Type: ./agent cycle cedar")
 
 
 def check_isolation(config: Config, isolation: str) -> None:
@@ -262,6 +278,7 @@ def _options(config: Config) -> dict[str, str]:
         "keep_alive": config.keep_alive,
         "call_timeout": f"{config.call_timeout:g}",
         **({} if config.max_turns is None else {"max_turns": str(config.max_turns)}),
+        **({"substrate": json.dumps(told)} if (told := config.substrate()) else {}),
     }
 
 
@@ -280,6 +297,12 @@ def title(task: str) -> str:
     return line if len(line) <= _TITLE else line[: _TITLE - 1] + "…"
 
 
+def heading(meta: RunMeta, state: RunState) -> str:
+    """What the run was about, as one line for people: its task, and of a cycle the goal that its agent chose."""
+    chosen = state.cycle.get("objective") if state.cycle else None
+    return title(f"{meta.agent}: {chosen}" if isinstance(chosen, str) and chosen.strip() else meta.task)
+
+
 _TITLE: Final = 200
 
 
@@ -289,11 +312,13 @@ def facts(meta: RunMeta, state: RunState) -> dict[str, Any]:
     failure = {"kind": str(failed.kind), "message": failed.message[:_LONGEST_MESSAGE]} if failed else None
     return {
         "id": meta.short_id, "type": meta.run_type, "engine": meta.engine, "agent": meta.agent, "model": state.model,
-        "isolation": state.isolation, "task": title(meta.task), "status": str(state.status), "phase": str(state.phase),
+        "isolation": state.isolation, "task": heading(meta, state), "status": str(state.status),
+        "phase": str(state.phase),
         "started_at": state.started_at, "ended_at": state.ended_at, "attempt": state.attempt,
         "patch": dict(state.patch) if state.patch else None, "usage": dict(state.usage), "exit_code": state.exit_code,
         "config_hash": meta.config_hash, "repo_sha_start": meta.repo_sha_start, "failure": failure,
         **({"workers": list(state.workers)} if state.workers else {}), **({"team": meta.team} if meta.team else {}),
+        **({"cycle": dict(state.cycle)} if state.cycle else {}),
     }  # fmt: skip
 
 

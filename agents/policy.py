@@ -13,6 +13,23 @@ from agents.errors import OperatorError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+CYCLE: Final = "cycle"
+"""The run type of a hollow agent's own life: no task is given, it finds its goal itself (issue 4)."""
+
+AGENTS: Final = ("cedar", "cipher", "vault")
+"""The hollow agents: the scout, the analyst and the builder (design, section 1)."""
+
+PATH_OUT: Final = frozenset({
+    "retire_capability", "fs_read", "ollama_chat", "memory_set", "memory_get", "invoke_claude", "propose_change",
+    "shell_exec", "check_claude_status", "agent_message", "self_evaluate",
+})  # fmt: skip
+"""What no setting may lock, whatever an agent suffers: without it there is no way out (T58, T59).
+
+The agent enforces the same list; it is repeated here because neither package imports the other, and a test compares."""
+
+LOCKS: Final[Mapping[str, float]] = MappingProxyType({"fs_edit": 0.75, "fs_write": 0.75, "synthesize_capability": 0.55})
+"""Load from which on each capability is locked, inclusive (seed 001; T55, T56); the agent's own table is the same."""
+
 HASH_LENGTH: Final = 8
 """Hex digits of config_hash, as in the seed's examples (003, phase 1, step 2)."""
 
@@ -38,6 +55,7 @@ TIERS: Final[Mapping[str, Tier]] = MappingProxyType(
         "benchmark": Tier(level=1, tools=_READ, mutates=False, agent="cipher"),
         "plan": Tier(level=2, tools=_READ, mutates=False, agent="cipher"),
         "fix": Tier(level=3, tools=(*_READ, "EditFile"), mutates=True, agent="vault"),
+        CYCLE: Tier(level=3, tools=(*_READ, "EditFile"), mutates=True, agent="cedar"),
     }
 )
 
@@ -47,6 +65,11 @@ def tier(run_type: str) -> Tier:
     if run_type not in TIERS:
         raise OperatorError(f"There is no run type “{run_type[:40]}”.", f"Run types: {', '.join(sorted(TIERS))}.")
     return TIERS[run_type]
+
+
+def is_own(agent: str, path: bytes) -> bool:
+    """Whether a cycle of *agent* may change *path*: below its own folder, or the one that all share (design, 10)."""
+    return path.startswith((f"workspace/{agent}/".encode(), b"design/"))
 
 
 def config_hash(tools: Iterable[str], safe: Iterable[str], human_only: Iterable[str]) -> str:

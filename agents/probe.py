@@ -113,6 +113,35 @@ def _read(answer: http.client.HTTPResponse, deadline: float) -> bytes:
     return bytes(body)
 
 
+def is_here(url: str) -> bool:
+    """Whether the server at *url* is on this machine by its address: a stranger's memory is not ours to free."""
+    host = urlsplit(url).hostname or ""
+    return host in {"localhost", "::1"} or _LOOPBACK.fullmatch(host) is not None
+
+
+_LOOPBACK: Final = re.compile(r"127(?:\.[0-9]{1,3}){3}")
+
+
+def unload(url: str, model: str, patience: float = PATIENCE) -> bool:
+    """Ask the server at *url* to let go of *model*, waiting at most *patience* seconds; returns whether it agreed.
+
+    A server elsewhere is not asked: others may be using the model there.
+    """
+    import http.client
+
+    if not is_here(url):
+        return False
+    parts = urlsplit(url)
+    words = json.dumps({"model": model, "keep_alive": 0})
+    kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+    try:
+        with contextlib.closing(kind(parts.hostname or "127.0.0.1", parts.port, timeout=patience)) as connection:
+            connection.request("POST", f"{parts.path}/api/generate", words, {"Content-Type": "application/json"})
+            return connection.getresponse().status == http.client.OK
+    except (OSError, ValueError, http.client.HTTPException):
+        return False
+
+
 def choose(wanted: str, model: str, server: Ollama | None) -> Choice:
     """The mind for the setting *wanted* (auto, ollama, reflex), given what the *server* said (None: not asked)."""
     if wanted == "ollama":

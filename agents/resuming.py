@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from agents import files, journal, settle
+from agents import files, journal, policy, settle
 from agents.errors import OperatorError, Tampered
 from agents.model import Actor, Phase, Status, step
 from agents.times import iso
@@ -24,13 +24,22 @@ RESUMABLE: Final = frozenset({Status.CRASHED, Status.STALLED, Status.STOPPED, St
 def check(context: Context, meta: RunMeta) -> None:
     """Raise OperatorError unless the run of *meta* can go on, Tampered where its envelope is not the sealed one."""
     _check_alone(context, meta)
-    resumable(meta, context.store.load(meta.run_name))
+    state = resumable(meta, context.store.load(meta.run_name))
+    if meta.run_type == policy.CYCLE and not context.layout.tree(meta.run_name).is_dir():
+        # Its agent has withdrawn that progress and is about something else: in one patch the two would be mixed.
+        raise OperatorError(
+            f"{(meta.agent or 'Its agent').capitalize()} has lived on since; what run {meta.short_id} left is in its"
+            " changes.patch.",
+            _instead(meta, state),
+        )
     _check_sealed(context, meta.run_name)
 
 
 def resumable(meta: RunMeta, state: RunState) -> RunState:
     """*state*, if a run in it can be resumed; raises OperatorError otherwise."""
-    if state.status not in RESUMABLE:
+    # What a finished goal consists of is on the commons already, and its agent is about something else.
+    accepted = meta.run_type == policy.CYCLE and state.status is Status.REVIEW
+    if state.status not in RESUMABLE or accepted:
         raise OperatorError(f"Run {meta.short_id} is {state.status} and cannot be resumed.", _instead(meta, state))
     return state
 
@@ -84,6 +93,8 @@ def _check_sealed(context: Context, name: str) -> None:
 def _instead(meta: RunMeta, state: RunState) -> str:
     if state.status is Status.ACTIVE:
         return f"Wait for it, or type: ./agent stop {meta.short_id}"
+    if meta.run_type == policy.CYCLE:
+        return f"Start a new one: ./agent cycle {meta.agent}"
     return f'Start a new one: ./agent {meta.run_type} "…"'
 
 

@@ -91,12 +91,12 @@ class _Keep:
     def lendable(self, path: Path) -> bool:
         """Whether *path* may be made readable as a whole."""
         real = Path(os.path.realpath(path))
-        if any(each in _SHARED or each.is_relative_to("/proc") for each in (path, real)):
+        if _is_nobodys(path) or _is_nobodys(real):
             return False
         # A file is what was named; a folder must not hold, or lie in, what is private.
         private = [home / name for home in self.homes for name in _SECRETS] if path.is_dir() else []
         kept = [*self.homes, *([self.root] if self.root else []), *_there(private)]
-        holds = any(one.is_relative_to(each) for each in (path, real) for one in kept)
+        holds = _lies_in(kept, (path, real))
         return not holds and ("node_modules" in path.parts or not _lies_in((path, real), private))
 
     def owns(self, path: Path) -> bool:
@@ -112,6 +112,10 @@ class _Keep:
             and not private
             and os.path.realpath(path) == os.path.realpath(self.root or "/") + "".join(f"/{part}" for part in within)
         )
+
+
+def _is_nobodys(path: Path) -> bool:
+    return path in _SHARED or path.is_relative_to("/proc")
 
 
 def _is_secret(name: str) -> bool:
@@ -261,11 +265,10 @@ def secrets_in(root: Path, *, links: bool = True) -> tuple[Path, ...]:
         try:
             with os.scandir(todo.pop()) as entries:
                 for entry in entries:
-                    if _is_secret(entry.name) and (links or not entry.is_symlink()):
-                        found.append(Path(entry.path))
-                    elif entry.name == ".git" and entry.path != f"{root}/.git":
-                        found.append(Path(entry.path, "config"))
-                    elif entry.is_dir(follow_symlinks=False) and entry.name not in _NOT_ENTERED:
+                    secret = _secret_at(entry, root, links=links)
+                    if secret is not None:
+                        found.append(secret)
+                    elif entry.name not in _NOT_ENTERED and entry.is_dir(follow_symlinks=False):
                         todo.append(entry.path)
         except OSError:
             # A folder that this user may not read, or that has just gone, hides itself.
@@ -273,3 +276,12 @@ def secrets_in(root: Path, *, links: bool = True) -> tuple[Path, ...]:
         if len(found) > _MOST_SECRETS:
             raise HostError(f"There are more than {_MOST_SECRETS} .env files in {root}.", "Look: git status --ignored")
     return tuple(sorted(found))
+
+
+def _secret_at(entry: os.DirEntry[str], root: Path, *, links: bool) -> Path | None:
+    """The file at *entry* of the checkout *root* that must not be read, or None."""
+    if _is_secret(entry.name) and (links or not entry.is_symlink()):
+        return Path(entry.path)
+    if entry.name == ".git" and entry.path != f"{root}/.git":
+        return Path(entry.path, "config")
+    return None

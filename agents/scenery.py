@@ -6,7 +6,7 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from agents import enclosure, git, journal, probe, procs, programs
+from agents import enclosure, git, journal, lessons, probe, procs, programs
 from agents.context import HOME, Context
 from agents.plan import Scene
 
@@ -31,7 +31,7 @@ def look(context: Context, engine: Engine, meta: RunMeta | None = None) -> Scene
         token=context.token(), mind=mind, model=model, isolation=enclosure.offered(context).level, program=program,
         engine_version=program.version if program else getattr(engine, "version", None),
         python=sys.executable, home=HOME, boot_id=procs.boot_id(), host_id=procs.host_id(),
-        supervisor=_myself(), clock_offset=context.clock.offset(),
+        supervisor=_myself(), clock_offset=context.clock.offset(), rules=_rules(context, engine),
     )  # fmt: skip
 
 
@@ -41,10 +41,15 @@ def again(context: Context, made: RunPlan) -> Scene:
     return Scene(
         layout=context.layout, head=meta.repo_sha_start, dirty=meta.dirty, now=context.clock.wall(),
         token=context.token(), mind=meta.mind, model=meta.model, engine_version=meta.engine_version,
-        isolation=meta.isolation, program=made.program,
+        isolation=meta.isolation, program=made.program, rules=made.rules,
         python=sys.executable, home=HOME, boot_id=state.boot_id or "", host_id=state.host_id or "",
         supervisor=_myself(), clock_offset=context.clock.offset(),
     )  # fmt: skip
+
+
+def _rules(context: Context, engine: Engine) -> tuple[str, ...]:
+    # Hollow's own agents know what they have learned, and more of it than holds for others.
+    return () if engine.name == "hollow" else lessons.rules(context.layout)
 
 
 def _myself() -> tuple[int, int | None]:

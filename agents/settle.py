@@ -8,7 +8,7 @@ import hashlib
 import os
 from typing import TYPE_CHECKING, Any, Final
 
-from agents import budget, facts, files, plan, redact
+from agents import budget, cycles, facts, files, plan, redact
 from agents.errors import Tampered
 from agents.layout import EVIDENCE, LATEST
 from agents.model import Actor, Failure, FailureKind, Phase, Status, step
@@ -86,7 +86,8 @@ def _by_result(ending: Ending) -> tuple[Status, FailureKind | None, str]:
         return status, kind, message
     if result.subtype in _BUDGET:
         return Status.CRASHED, FailureKind.BUDGET, f"Its budget was spent ({result.subtype})."
-    if result.is_error or result.turns == 0:
+    # A cycle whose mind was away has had no turn, and says itself how it ended.
+    if result.is_error or (result.turns == 0 and not cycles.has_ended(ending.progress)):
         return Status.CRASHED, FailureKind.TOOL_ERROR, _complaint(result)
     # One that lingered after a good result was ended by us; its exit code says nothing (P13).
     return (Status.DONE, None, "") if ending.lingered else _by_exit_code(ending, "The agent")
@@ -192,6 +193,7 @@ def conclude(
     failure = Failure(kind=kind, message=message, last_safe_artifact=last_safe_artifact(box)) if kind else None
 
     def end(state: RunState) -> RunState:
+        """*state* settled, under its lock."""
         settled: dict[str, Any] = {
             "phase": Phase.SETTLED, "pid": None, "pid_start": None, "guard_pid": None, "guard_start": None,
             "ended_at": iso(clock.wall()), "exit_code": ending.exit_code, "events": ending.lines,
@@ -199,6 +201,7 @@ def conclude(
             "usage": budget.add(state.usage if actor is Actor.OWNER else {}, budget.usage(ending.progress)),
             "model": ending.progress.model or state.model, "notes": (*state.notes, *_notes(ending)),
             "session_id": state.session_id or ending.progress.session_id, "patch": patch or state.patch,
+            "cycle": cycles.told(meta, ending.progress) or state.cycle,
         }  # fmt: skip
         if state.status is not Status.ACTIVE and (state.status is status or _was_killed(kind, ending)):
             return dataclasses.replace(state, **settled)

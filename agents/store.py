@@ -40,6 +40,7 @@ class Store:
                 here.ids,
                 here.staging,
                 here.pointers,
+                here.search_index,
                 here.ledger_lock.parent,
             ):
                 files.make_folder(folder)

@@ -7,7 +7,7 @@ import dataclasses
 import time
 from typing import TYPE_CHECKING, Final
 
-from agents import files, gate, plan, policy, procs, publish, settle, watchdog, workshop
+from agents import cycles, cycling, files, gate, plan, policy, procs, publish, settle, watchdog, workshop
 from agents.engines import registry
 from agents.errors import BoxError
 from agents.events import PLAIN, reduce
@@ -119,6 +119,7 @@ def _stall(context: Context, name: str, state: RunState) -> bool:
     marked = False
 
     def change(now: RunState) -> RunState:
+        """*now* as STALLED, if it is still ACTIVE."""
         nonlocal marked
         marked = now.status is Status.ACTIVE
         return step(now, Status.STALLED, Actor.WATCHDOG, failure=failure) if marked else now
@@ -148,12 +149,19 @@ def _recover(context: Context, name: str, state: RunState, verdict: Verdict) -> 
     box.reserve.unlink(missing_ok=True)
     ending, answer, dialect = reread(context, meta, state)
     # Its agent is dead, so the airlock stands still: the work is carried over now as it would have been then.
-    patch, trouble = workshop.salvage(context, meta) if policy.tier(meta.run_type).mutates else (None, "")
+    goal, mutates = cycles.goal_of(ending.progress), policy.tier(meta.run_type).mutates
+    patch, trouble = workshop.salvage(context, meta, goal=goal) if mutates else (None, "")
     ending.notes += [trouble] if trouble else []
-    outcome = _outcome(state, verdict, settle.decide(ending, dialect, patch=bool(patch and patch["files"])))
+    cycling.judge(meta, ending, patch)
+    usable = cycles.usable(meta, patch, ending.progress)
+    outcome = _outcome(state, verdict, settle.decide(ending, dialect, patch=usable))
+    outcome = cycling.accept(context, meta, ending, patch, outcome)
     with files.reported("write the report"):
         settle.write_report(box, meta, ending, answer)
-    settle.conclude(context.store, context.journal, context.clock, meta, Actor.WATCHDOG, outcome, ending, patch)
+    settled = settle.conclude(
+        context.store, context.journal, context.clock, meta, Actor.WATCHDOG, outcome, ending, patch
+    )
+    cycling.tidy(context, meta, settled)
     publish.remove(context.layout, meta.short_id)
     return True
 

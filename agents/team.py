@@ -129,6 +129,7 @@ def _employ(ask: Ask, engine: str, words: Sequence[str], whole: str) -> str:
 
 def _note(context: Context, meta: RunMeta, workers: Sequence[str]) -> None:
     def change(state: RunState) -> RunState:
+        """*state* with its workers."""
         # Its agents have airlocks, it has none itself.
         return dataclasses.replace(state, workers=tuple(workers), phase=Phase.RUNNING, worktree_path=None)
 

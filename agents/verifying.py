@@ -79,6 +79,7 @@ def verify(
         return ()
 
     def everything(seen: str, name: str) -> tuple[Verified, ...]:
+        """How all commands end on the tree *seen*, told as *name*."""
         with _thrown_away(room, seen, folder):
             furnish(folder)
             return tuple(_told(run(command, folder), name) for command in commands)
@@ -165,6 +166,7 @@ def in_cell(context: Context, name: str) -> Runner:
         )
 
     def run(command: str, folder: Path) -> Checked:
+        """How *command* ends in *folder*, behind the wall that the agent had."""
         context.say(f"verify: {command}")
         cell = enclosure.command_cell(context, offer.level, folder, box.path / "private", linked)
         return checks.run_command(
@@ -180,6 +182,7 @@ def furnisher(context: Context) -> Callable[[Path], None]:
     from agents import furnish
 
     def lay(folder: Path) -> None:
+        """Lay them into *folder*."""
         include = files.read_capped(context.layout.root / ".worktreeinclude", _INCLUDE_LIMIT)
         text = include.decode("utf-8", "replace") if include else None
         given = context.config

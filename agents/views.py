@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 COLUMNS: Final = ("status", "id", "type", "engine", "agent", "age", "took", "patch", "task")
 _TITLE: Final = 60
+_NEWEST: Final = 10
+_OPEN: Final = ("ACTIVE", "STALLED", "REVIEW")
 
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 
@@ -88,10 +90,14 @@ def patch_size(row: Mapping[str, Any]) -> str:
     return plain(f"+{patch.get('added', 0)} −{patch.get('removed', 0)}")
 
 
-def index_md(rows: Sequence[Mapping[str, Any]], *, older: bool) -> str:
-    """The dashboard: newest run first; *older* says that the ledger knows more than the rows given."""
+def index_md(rows: Sequence[Mapping[str, Any]], *, older: bool, lives: Sequence[str] = ()) -> str:
+    """The dashboard: newest run first; *older* says that the ledger knows more than the rows given.
+
+    *lives* are lines on the hollow agents (:mod:`agents.portraits`), which stand above all runs.
+    """
+    above = ["# Agents", "", "```text", *lives, "```", ""] if lives else []
     head = "| status | id | type | engine | agent | started (UTC) | took | spent | patch | task |"
-    lines = ["# Runs", "", head, "|---|---|---|---|---|---|---|---|---|---|", *map(_md_row, rows)]
+    lines = [*above, "# Runs", "", head, "|---|---|---|---|---|---|---|---|---|---|", *map(_md_row, rows)]
     if not rows:
         lines.append('| | | | | | | | | | no run yet: `./agent scout "how does this work?"` |')
     tail = "Older runs: `./agent list --all`." if older else ""
@@ -142,10 +148,19 @@ def _line(row: Mapping[str, Any], now: float) -> Iterable[str]:
     yield plain(row.get("task"))
 
 
+def at_hand(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """What of *rows*, newest first, belongs to a status: the newest few, and whatever lives or waits for a human.
+
+    Agents that live side by side make a run every few seconds: what waits must not be pushed out by them.
+    """
+    return [dict(row) for number, row in enumerate(rows) if number < _NEWEST or row.get("status") in _OPEN]
+
+
 def status(rows: Sequence[Mapping[str, Any]], now: float) -> str:
     """What `agent status` says: the runs that live, those that wait for a human, and the last few that ended."""
     if not rows:
         return 'No run yet. Try: ./agent scout "how does this work?"'
+    rows = at_hand(rows)
     live = sum(row.get("status") in ("ACTIVE", "STALLED") for row in rows)
     waiting = [row for row in rows if row.get("status") == "REVIEW"]
     lines = [f"{live} running, {len(waiting)} waiting for review"]

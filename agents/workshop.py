@@ -7,9 +7,10 @@ import dataclasses
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from agents import airlock, checks, enclosure, environment, files, furnish, procs, settle
+from agents import airlock, checks, commons, enclosure, environment, files, furnish, policy, procs, settle
 from agents.engines.base import BASE_ENV
 from agents.errors import BoxError, HostError
+from agents.redact import visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,29 +48,37 @@ def ready(context: Context, made: RunPlan, stop: Callable[[], bool]) -> Bench:
     *stop* says whether the operator has asked to stop. Raises HostError where it cannot be made or set up.
     """
     box = context.store.box(made.meta.run_name)
-    known = _existing(context, made.meta) if made.state.attempt > 1 else None
-    if known and not _is_handed(box):
-        # Half furnished, its setup cut short or failed: the agent gets one that is set up as a whole.
-        close(context, box.name, None, force=True)
-        known = None
-    opened = known or airlock.open_airlock(context.repo, context.layout, box, made.meta.repo_sha_start)
-    # One that was resumed after its airlock had gone begins where its patch left off.
-    if known is None and made.state.attempt > 1:
-        _restore(opened, box)
-    linked = enclosure.linked(context)
+    known = _found_again(context, made, box)
     if known is not None:
-        return Bench(airlock=opened, furnished=furnish.recall(box.room), linked=linked)
+        return Bench(airlock=known, furnished=furnish.recall(box.room), linked=enclosure.linked(context))
+    opened = airlock.open_airlock(context.repo, context.layout, box, made.meta.airlock_base)
+    # One that was resumed after its airlock had gone begins where its patch left off.
+    if made.state.attempt > 1:
+        _restore(opened, box, made.meta)
+    linked = enclosure.linked(context)
     given = _furnish(context, opened)
     bench = Bench(airlock=opened, furnished=given, linked=linked, notes=(*opened.notes, *given.notes))
-    for command in context.config.setup:
+    # A cycle is over before a tool chain is set up, and what its agent may change needs none.
+    setup = () if made.meta.run_type == policy.CYCLE else context.config.setup
+    for command in setup:
         if not stop():
             _set_up(context, made, bench, command, stop)
     # What stands in the airlock before its agent comes is not the agent's work. Looking costs, so only if need be.
-    touched = given.paths or context.config.setup
+    touched = given.paths or setup
     bench = dataclasses.replace(bench, furnished=given.record(opened)) if touched else bench
     if not stop():
         files.write(box.room / _HANDED, b"")
     return bench
+
+
+def _found_again(context: Context, made: RunPlan, box: Box) -> Airlock | None:
+    """The airlock that an earlier attempt at *made* left whole, or None."""
+    known = _existing(context, made.meta) if made.state.attempt > 1 else None
+    if known and not _is_handed(box):
+        # Half furnished, its setup cut short or failed: the agent gets one that is set up as a whole.
+        close(context, box.name, None, force=True)
+        return None
+    return known
 
 
 def _is_handed(box: Box) -> bool:
@@ -77,14 +86,16 @@ def _is_handed(box: Box) -> bool:
 
 
 def _existing(context: Context, meta: RunMeta) -> Airlock | None:
-    return airlock.existing(context.repo, context.layout, context.store.box(meta.run_name), meta.repo_sha_start)
+    return airlock.existing(context.repo, context.layout, context.store.box(meta.run_name), meta.airlock_base)
 
 
-def _restore(opened: Airlock, box: Box) -> None:
+def _restore(opened: Airlock, box: Box, meta: RunMeta) -> None:
     patch = files.read_capped(box.patch, settle.PATCH_LIMIT)
     if not patch:
         return
-    tree = opened.room.apply(opened.base, patch)
+    tree = opened.room.apply(meta.repo_sha_start, patch)
+    if opened.base != meta.repo_sha_start:
+        tree = opened.room.with_changes(opened.base, opened.room.changes(meta.repo_sha_start, tree))
     for path in opened.path.iterdir():
         # Files of the base would be in the way of those that the patch has put in their place.
         if path.name != ".git":
@@ -138,7 +149,12 @@ def command_environment(context: Context, home: Path) -> dict[str, str]:
 
 
 def checked(context: Context, made: RunPlan, bench: Bench, stop: Callable[[], bool]) -> str | None:
-    """Run the `check:` commands in the airlock; returns a sentence about the first that fails, or None (T137)."""
+    """Run the `check:` commands in the airlock; returns a sentence about the first that fails, or None (T137).
+
+    Of a cycle there is nothing to check but what the merge of its goal will check: agents write beside the code.
+    """
+    if made.meta.run_type == policy.CYCLE:
+        return None
     for command in context.config.check:
         context.say(f"check: {command}")
         done = _command(context, made, bench, command, "check", context.config.verify_timeout, stop)
@@ -150,9 +166,12 @@ def checked(context: Context, made: RunPlan, bench: Bench, stop: Callable[[], bo
     return None
 
 
-def export(context: Context, meta: RunMeta, bench: Bench | None = None) -> dict[str, Any] | None:
+def export(
+    context: Context, meta: RunMeta, bench: Bench | None = None, *, goal: str | None = None
+) -> dict[str, Any] | None:
     """Carry what the agent changed into changes.patch; returns what the state says of it.
 
+    *goal* is what a cycle has worked on.
     None without an airlock, and where no agent has had it yet. Can be repeated: the same airlock gives the same patch.
     Raises BoxError where it cannot be carried over.
     """
@@ -164,9 +183,19 @@ def export(context: Context, meta: RunMeta, bench: Bench | None = None) -> dict[
         # What stands in it is the setup's, not an agent's; noted, so that the airlock can go with its run.
         furnish.Furnished().record(opened)
         return None
-    carried = airlock.export(opened, given=bench.furnished if bench else furnish.recall(box.room))
+    given = bench.furnished if bench else furnish.recall(box.room)
+    if meta.run_type == policy.CYCLE:
+        cycle = commons.carry(context.repo, opened, meta, goal, given)
+        strays = [visible(path.decode("utf-8", "replace"))[:_LONGEST_PATH] for path in cycle.strays[:_MOST_STRAYS]]
+        carried, further = cycle.export, {"airlock": cycle.airlock, **({"strays": strays} if strays else {})}
+    else:
+        carried, further = airlock.export(opened, given=given), {}
     files.write(box.patch, carried.patch)
-    return patch_facts(carried, meta.repo_sha_start, settle.hash_file(box, "changes.patch"))
+    return patch_facts(carried, meta.repo_sha_start, settle.hash_file(box, "changes.patch")) | further
+
+
+_MOST_STRAYS: Final = 20
+_LONGEST_PATH: Final = 200
 
 
 def patch_facts(carried: Export, base: str, digest: str | None) -> dict[str, Any]:
@@ -177,10 +206,10 @@ def patch_facts(carried: Export, base: str, digest: str | None) -> dict[str, Any
     }  # fmt: skip
 
 
-def salvage(context: Context, meta: RunMeta) -> tuple[dict[str, Any] | None, str]:
+def salvage(context: Context, meta: RunMeta, *, goal: str | None = None) -> tuple[dict[str, Any] | None, str]:
     """Like :func:`export` for a run whose supervisor is dead; a failure is a sentence, not the end of the sweep."""
     try:
-        return export(context, meta), ""
+        return export(context, meta, goal=goal), ""
     except (BoxError, OSError) as why:
         return None, why.message if isinstance(why, BoxError) else f"its airlock cannot be read: {why.strerror}"
 

@@ -82,10 +82,15 @@ def scalar(node: yaml.Node, where: str) -> str:
     return node.value
 
 
-def plain(node: yaml.Node, where: str, *, many: bool) -> str | list[str] | None:
-    """Return what *node* says as text, or as texts where *many* are welcome; None when it says nothing."""
+def plain(node: yaml.Node, where: str, *, many: bool, pairs: bool = False) -> str | list[str] | None:
+    """Return what *node* says as text, or as texts where *many* are welcome; None when it says nothing.
+
+    Where *pairs* are welcome a mapping is as good as a list: ``{a: 1}`` says the same as ``[a=1]``.
+    """
     if node.tag == _NULL:
         return None
     if many and node.tag == "tag:yaml.org,2002:seq":
         return [scalar(item, where) for item in node.value]
+    if pairs and node.tag == "tag:yaml.org,2002:map":
+        return [f"{scalar(key, where)}={scalar(value, where)}" for key, value in node.value]
     return scalar(node, where)

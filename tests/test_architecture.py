@@ -26,8 +26,13 @@ DOORS = {
         "agents.verbs.boxes",
         "agents.verbs.upkeep",
         "agents.verbs.options",
+        "agents.verbs.hollow",
+        "agents.verbs.watch",
+        "agents.verbs.living",
         "hollow.cli",
+        "hollow.desk.cli",
     },
+    "rich": {"agents.screen"},
     "ollama": {"hollow.minds.ollama"},
     "httpx": {"hollow.minds.ollama", "hollow.minds.bounded"},
 }
@@ -41,7 +46,10 @@ PURE = {
     "agents.seccomp", "agents.engines.claude", "agents.engines.codex", "agents.engines.codex_events",
     "agents.engines.foreign",
     "agents.engines.base", "agents.engines.stream_json", "agents.engines.hollow", "agents.engines.command",
-    "agents.engines.scripted",
+    "agents.engines.scripted", "agents.cycles", "agents.pulse",
+    "agents.sightings", "agents.watchview", "agents.lifecycle", "agents.settings",
+    "hollow.minds.ollama_wire", "hollow.minds.reflex_facts", "hollow.minds.reflex_goals", "hollow.minds.reflex_notes",
+    "hollow.minds.reflex_judging",
     "hollow.mind", "hollow.words", "hollow.ranking", "hollow.symbols", "hollow.parsing",
 }  # fmt: skip
 EFFECTS = {
@@ -96,6 +104,21 @@ def test_the_supervisor_never_imports_the_agent_nor_the_agent_the_supervisor():
     for name, used in GRAPH.items():
         other = "hollow" if name.startswith("agents") else "agents"
         assert not [each for each in used if each.split(".")[0] == other], name
+
+
+PURE |= {name for name in GRAPH if name.startswith("hollow.substrate.")}
+
+# What an agent lives in is made of layers (design, section 10): each may use those before it, never those after.
+LAYERS = ("hollow.substrate", "hollow.memory", "hollow.hands", "hollow.living")
+
+
+def test_the_layers_of_the_environment_point_one_way():
+    for name, used in GRAPH.items():
+        for at, layer in enumerate(LAYERS):
+            later = LAYERS[at + 1 :]
+            assert not (name.startswith(layer) and [each for each in used if each.startswith(later)]), name
+    desk = {each for name, used in GRAPH.items() if name.startswith("hollow.desk") for each in used}
+    assert not [each for each in desk if each.startswith(("hollow.living", "hollow.hands"))]
 
 
 def test_nothing_imports_in_a_circle():

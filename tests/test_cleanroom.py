@@ -62,7 +62,7 @@ class TestMaking:
         room.checkout(work)
         (work / "a").write_text("b\n")
         tree = room.snapshot(work)
-        assert room.apply(repo.head, room.patch(repo.head, tree)) == tree
+        assert room.apply(repo.head, room.difference(repo.head, tree)) == tree
         made = room.commit(tree, [repo.head], "m")
         room.send(made)
         assert plain(there, "show", f"{made}:a") == b"b\n"
@@ -167,7 +167,7 @@ class TestSealed:
         write(work, {b".gitattributes": File(attributes.encode()), b"a.txt": File(b"changed\n"), b"n.bin": File(b"\0")})
         (work / ".git").write_text(f"gitdir: {root}/.git\n")
         tree = room.snapshot(work)
-        assert room.apply(repo.head, room.patch(repo.head, tree)) == tree
+        assert room.apply(repo.head, room.difference(repo.head, tree)) == tree
         assert room.numstat(repo.head, tree).files == 3
         assert room.merge(repo.head, room.commit(tree_with(room, repo.head, b="x\n"), [repo.head], "m"), tree).tree
         room.send(room.commit(tree, [repo.head], "m"))
@@ -197,7 +197,7 @@ class TestSealed:
         write(work, {b".gitattributes": File(attributes.encode()), b"b.txt": File(content)})
         tree = room.snapshot(work)
         assert room.output("cat-file", "blob", f"{tree}:b.txt") == content
-        assert b"+mixed" in room.patch(head, tree)
+        assert b"+mixed" in room.difference(head, tree)
 
 
 class TestFiles:
@@ -289,7 +289,7 @@ class TestTrees:
             clear(airlock.path)
             write(airlock.path, new)
             tree = airlock.room.snapshot(airlock.path)
-            patch = airlock.room.patch(airlock.base, tree)
+            patch = airlock.room.difference(airlock.base, tree)
             assert listing(airlock, tree) == expected(new)
             assert airlock.room.apply(airlock.base, patch) == tree
             exact = any(model.get(b".gitattributes") for model in pair)
@@ -307,7 +307,7 @@ class TestTrees:
     def test_a_patch_with_a_line_changed_is_refused_or_gives_another_tree(self, root, room):
         head = plain_git(root, "rev-parse", "HEAD")
         tree = tree_with(room, head, a=LINES.replace("line 7", "seven"))
-        patch = room.patch(head, tree)
+        patch = room.difference(head, tree)
         assert room.apply(head, patch.replace(b"+seven", b"+eleven")) != tree
         with pytest.raises(Tampered):
             room.apply(head, patch.replace(b" line 6", b" line six"))

@@ -55,6 +55,18 @@ SAMPLES: dict[str, tuple[tuple[str, Any], tuple[str, Any]]] = {
     "verify": (("pytest -q", ("pytest -q",)), ("make test", ("make test",))),
     "verify_timeout": (("5m", 300.0), ("1", 1.0)),
     "trust_unsandboxed": (("yes", True), ("on", True)),
+    "locks": (("fs_write=0.5", {"fs_write": 0.5}), ("a_tool=1, fs_edit = 0.25", {"a_tool": 1.0, "fs_edit": 0.25})),
+    "custom_stressors": (("decay", "decay"), ("decay", "decay")),
+    "strict_tools": (("yes", True), ("on", True)),
+    "research": (("docs,notes/", ("docs", "notes")), ("a/b", ("a/b",))),
+    "step_seconds": (("30s", 30.0), ("1", 1.0)),
+    "burden_files": (("1", 1), ("500", 500)),
+    "burden_bytes": (("1MiB", 1024**2), ("4MB", 4_000_000)),
+    "stagnation_cycles": (("3", 3), ("20", 20)),
+    "idle_cycles": (("3", 3), ("20", 20)),
+    "goal_cycles": (("3", 3), ("100", 100)),
+    "max_steps": (("3", 3), ("12", 12)),
+    "prompt_tokens": (("4000", 4000), ("32000", 32_000)),
 }
 IN_A_PROJECT = [name for name in FIELDS if name not in OWN]
 

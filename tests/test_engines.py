@@ -251,5 +251,5 @@ def test_what_hollow_needs_of_the_machine_is_little() -> None:
     assert (reflex.command.network, model.command.network) == (False, True)
     assert (reflex.command.nested, fix.command.nested) == (False, True)
     assert reflex.command.read == (Path("/opt/agent-box/hollow"),)
-    assert reflex.command.write == (Path("/w/shop/.agents/hollow/index"),)
+    assert reflex.command.write == (Path("/w/shop/.agents/hollow"),)
     assert not reflex.command.env_test

@@ -410,7 +410,7 @@ class TestRefusedShapes:
         ]  # fmt: skip
         new = room.with_entries(tree, lines)
         room.send(new)
-        patch = room.patch(base, new)
+        patch = room.difference(base, new)
         name = abandoned(context, "f00d")
         (context.store.box(name).path / "changes.patch").write_bytes(patch)
         facts = {"sha256": hashlib.sha256(patch).hexdigest(), "tree": new, "base": base, "files": 1, "added": 1,

@@ -36,7 +36,7 @@ class Recorder:
     """An engine that keeps what it is told."""
 
     name, output, confined, dialect, tools = "recorder", "pipe", False, STREAM_JSON, MappingProxyType({})
-    program, version_argv, help_argv, session_files = "recorder", (), (), ""
+    program, version_argv, help_argv, session_files, lives = "recorder", (), (), "", True
 
     def __init__(self) -> None:
         self.briefs: list[Brief] = []

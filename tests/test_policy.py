@@ -23,6 +23,7 @@ MATRIX = [
     ("benchmark", 1, READ, False, "cipher"),
     ("plan", 2, READ, False, "cipher"),
     ("fix", 3, READ | {"EditFile"}, True, "vault"),
+    ("cycle", 3, READ | {"EditFile"}, True, "cedar"),
 ]
 
 

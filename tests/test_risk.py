@@ -220,7 +220,7 @@ class TestPatch:
 
     HEAD = b"diff --git a/x b/x\nindex 1..2 100644\n--- a/x\n+++ b/x\n"
 
-    def patch(self, *lines, old=0):
+    def hunk(self, *lines, old=0):
         new = sum(line.startswith(b"+") for line in lines)
         return self.HEAD + f"@@ -1,{old} +1,{new} @@\n".encode() + b"".join(line + b"\n" for line in lines)
 
@@ -232,20 +232,20 @@ class TestPatch:
     )  # fmt: skip
     def test_characters_that_hide(self, line, hidden):
         """M15: bidirectional overrides, zero-width characters, escapes."""
-        assert bool(read_patch(self.patch(b"+" + line)).hidden) is hidden
+        assert bool(read_patch(self.hunk(b"+" + line)).hidden) is hidden
 
     def test_only_added_lines_count(self):
         bad = "x\u202ey".encode()
-        assert read_patch(self.patch(b"-" + bad, b" " + bad, b"+fine", old=2)).hidden == ()
+        assert read_patch(self.hunk(b"-" + bad, b" " + bad, b"+fine", old=2)).hidden == ()
 
     def test_lines_that_nobody_reads(self):
-        assert read_patch(self.patch(b"+" + b"x" * (LONGEST_LINE + 1))).long == ("x",)
-        assert read_patch(self.patch(b"+" + b"x" * LONGEST_LINE)).long == ()
+        assert read_patch(self.hunk(b"+" + b"x" * (LONGEST_LINE + 1))).long == ("x",)
+        assert read_patch(self.hunk(b"+" + b"x" * LONGEST_LINE)).long == ()
 
     def test_a_line_cannot_pass_for_a_header(self):
         """G34: lines are counted as the hunk announced them."""
         lines = (b"+diff --git a/y b/y", b"+GIT binary patch", b"-diff --git a/z b/z", "+\u202e".encode())
-        found = read_patch(self.patch(*lines, old=1))
+        found = read_patch(self.hunk(*lines, old=1))
         assert (found.binary, found.hidden) == ((), ("x",))
 
     def test_binary_files_and_odd_names(self):
@@ -254,7 +254,7 @@ class TestPatch:
         assert read_patch(b"diff --git a/a b/c b/a b/c\nindex 1..2\nGIT binary patch\n").binary == ("a b/c",)
 
     def test_the_mark_of_a_missing_line_end_weighs_nothing(self):
-        patch = self.patch(b"-a", b"\\ No newline at end of file", b"+b", b"\\ No newline at end of file", old=1)
+        patch = self.hunk(b"-a", b"\\ No newline at end of file", b"+b", b"\\ No newline at end of file", old=1)
         again = patch + b"diff --git a/q b/q\nGIT binary patch\n"
         assert read_patch(again).binary == ("q",)
 

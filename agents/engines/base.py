@@ -81,6 +81,11 @@ class Brief:
     options: Mapping[str, str] = field(default_factory=dict)
     """Settings of the configuration that engines read, as text."""
 
+    @property
+    def memory(self) -> Path:
+        """Folder of what the hollow agents' environment remembers: the index is a part of it."""
+        return self.index.parent
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:

@@ -5,16 +5,16 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Literal
 
-from agents import __version__
+from agents import __version__, policy
 from agents.engines.base import BASE_ENV, Brief, Command
 from agents.engines.stream_json import STREAM_JSON
 from agents.errors import OperatorError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
 # Settings that hollow's command line takes as options of the same name.
-_OPTIONS: Final = ("num_ctx", "keep_alive", "call_timeout", "max_turns")
+_OPTIONS: Final = ("num_ctx", "keep_alive", "call_timeout", "max_turns", "substrate")
 
 
 class Hollow:
@@ -32,6 +32,8 @@ class Hollow:
     version_argv: tuple[str, ...] = ()
     help_argv: tuple[str, ...] = ()
     session_files = ""
+    lives = True
+    """Its agents have a life of their own: it knows the run type ``cycle``."""
 
     def command(self, brief: Brief) -> Command:
         """How to start a cycle for the agent of the run's role, with the mind that was chosen for it."""
@@ -45,24 +47,19 @@ class Hollow:
             "--mind", meta.mind or "reflex", "--run-type", meta.run_type, "--agent", meta.agent or "cedar",
             "--repo", str(brief.root), "--index", str(brief.index), "--session-id", brief.session_id,
             "--system-prompt", brief.prompt, "--sandbox", brief.isolation,
+            "--state", str(brief.memory), "--run", meta.run_name,
         ]  # fmt: skip
-        if brief.mutates and brief.resume:
-            argv.append("--resume")
-        if meta.mind == "ollama" and meta.model:
-            argv += ["--model", meta.model]
-        for name in _OPTIONS:
-            if name in brief.options:
-                argv += [f"--{name.replace('_', '-')}", brief.options[name]]
         env = {"PYTHONPATH": str(brief.home), "PYTHONUTF8": "1"}
         return Command(
             # It runs no tests, and libraries that it loads listen to variables that nobody can list.
             env_test=False,
-            argv=tuple(argv),
+            argv=(*argv, *_further(brief)),
             env=env,
             pass_env=(*BASE_ENV, "OLLAMA_*"),
             stdin=meta.task.encode("utf-8", "replace"),
             read=(brief.home / "hollow",),
-            write=(brief.index,),
+            # Of all agents its own process alone may see the memory; what it starts may not (design, section 10).
+            write=(brief.memory,),
             # Only a model is asked over the network; the commands that an editing agent runs have none of their own.
             network=meta.mind == "ollama",
             nested=brief.mutates,
@@ -72,3 +69,16 @@ class Hollow:
     def version(self) -> str:
         """Version of the engine: hollow is released with the box."""
         return __version__
+
+
+def _further(brief: Brief) -> Iterator[str]:
+    """The options that not every cycle is given."""
+    meta = brief.meta
+    # A cycle takes its airlock as it finds it: what it was after stands in its memory.
+    if brief.mutates and brief.resume and meta.run_type != policy.CYCLE:
+        yield "--resume"
+    if meta.mind == "ollama" and meta.model:
+        yield from ("--model", meta.model)
+    for name in _OPTIONS:
+        if name in brief.options:
+            yield from (f"--{name.replace('_', '-')}", brief.options[name])

@@ -21,8 +21,6 @@ All = Annotated[bool, typer.Option("--all", "-a", help="All runs, not only the n
 Follow = Annotated[bool, typer.Option("--follow", "-f", help="Go on until the run is over.")]
 Raw = Annotated[bool, typer.Option("--raw", help="The bytes as they were recorded.")]
 
-_SHOWN = 10
-
 
 def register(app: typer.Typer) -> None:
     """Add the verbs to *app*."""
@@ -62,7 +60,7 @@ def status(json_: options.Json = False) -> int:
 
     Example: ./agent status
     """
-    found = rows(options.swept())[:_SHOWN]
+    found = views.at_hand(rows(options.swept()))
     options.show(journal.as_json(found) if json_ else views.status(found, time.time()))
     return 0
 

@@ -17,6 +17,8 @@ from agents.plan import Ask
 from agents.verbs import options
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from agents.context import Context
     from agents.core import Outcome
 
@@ -37,6 +39,7 @@ def team(ask: Ask, flags: dict[str, Any], count: int, engines: str | None, *, js
     names = together.engines_of(count, engines, context.config.engine)
 
     def claimed(name: str) -> None:
+        """Say where the box is."""
         control.report_claim(name)
         context.say(f"{len(names)} agents · box .agents/runs/{name}")
 
@@ -87,18 +90,21 @@ def _task(given: str) -> str:
     return sys.stdin.buffer.read(plan.TASK_LIMIT + 1).decode("utf-8", "surrogateescape") if given == "-" else given
 
 
-def start(ask: Ask, flags: dict[str, Any], *, json_: bool) -> int:
-    """Run *ask* to its end and show it; returns the exit code."""
+def start(ask: Ask, flags: dict[str, Any], *, json_: bool, claimed: Callable[[str], None] | None = None) -> int:
+    """Run *ask* to its end and show it; returns the exit code. *claimed* is told the run's name when it has a box."""
     context = options.here(**flags)
     if json_:
         context = dataclasses.replace(context, say=lambda _: None)
 
-    def claimed(name: str) -> None:
+    def announced(name: str) -> None:
+        """Say where the box is, and how well it is walled in."""
         control.report_claim(name)
+        if claimed:
+            claimed(name)
         context.say(f"{ask.run_type} {name.rpartition('__')[2]} · box .agents/runs/{name}")
         _say_isolation(context, context.store.load(name).isolation)
 
-    return _show(context, core.start(context, ask, claimed=claimed), json_=json_)
+    return _show(context, core.start(context, ask, claimed=announced), json_=json_)
 
 
 def _say_isolation(context: Context, level: str) -> None:
@@ -164,8 +170,16 @@ def _described(context: Context, ask: Ask) -> dict[str, Any]:
     return plan.describe(made, sorted(launch.agent_environment(context, made, context.store.box(made.meta.run_name))))
 
 
-def detach(ask: Ask, flags: dict[str, Any], count: int = 1, engines: str | None = None, *, json_: bool) -> int:
-    """Start *ask* under a supervisor of its own and print its run's name."""
+def detach(
+    ask: Ask,
+    flags: dict[str, Any],
+    count: int = 1,
+    engines: str | None = None,
+    *,
+    json_: bool,
+    claimed: Callable[[str], None] | None = None,
+) -> int:
+    """Start *ask* under a supervisor of its own and print its run's name, of which *claimed* is told too."""
     try:
         # The task goes by standard input: a command line is too short for some, and seen by everybody.
         task = ask.task.encode("utf-8", "surrogateescape")
@@ -174,6 +188,8 @@ def detach(ask: Ask, flags: dict[str, Any], count: int = 1, engines: str | None 
     except control.Refused as why:
         options.show(why.words.rstrip(), err=True)
         return why.code
+    if claimed:
+        claimed(name)
     short_id = name.rpartition("__")[2]
     options.show(json.dumps({"run": name, "id": short_id}) if json_ else name)
     options.show(f"  follow: ./agent logs -f {short_id}   stop: ./agent stop {short_id}", err=True)

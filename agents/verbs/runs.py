@@ -52,6 +52,7 @@ def _verb(run_type: str) -> Any:
         dry_run: options.DryRun = False,
         json_: options.Json = False,
     ) -> int:
+        """Start such a run; what it is for stands in the table."""
         from agents.verbs import running
 
         flags = {
