@@ -203,25 +203,33 @@ def _end(process: subprocess.Popen[bytes], known: set[int]) -> None:
     """End *process* and every descendant of ours that is not in *known*."""
     process.kill()
     process.wait()
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
+    for number in (signal.SIGSTOP, signal.SIGKILL):
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, number)
     deadline = time.monotonic() + _REAP_WITHIN
     # In rounds: one that was forking while it was looked at is found in the next. Two empty ones in a row: a process
     # whose parent ends between the listing and the look hangs on nobody for that moment.
     empty = 0
     while empty < _EMPTY_ROUNDS and time.monotonic() < deadline:
-        left = set(_descendants()) - known
+        left = [pid for pid in _descendants() if pid not in known]
         empty = 0 if left else empty + 1
+        for pid in left:
+            # Stopped before the first dies: a shell would say of its child that it was killed.
+            _signal(pid, signal.SIGSTOP)
         for pid in left:
             _kill(pid)
         if left:
             time.sleep(0.005)
 
 
+def _signal(pid: int, number: int) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.kill(pid, number)
+
+
 def _kill(pid: int) -> None:
     """Kill the process *pid*, and collect it if it has become our child."""
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.kill(pid, signal.SIGKILL)
+    _signal(pid, signal.SIGKILL)
     with contextlib.suppress(ChildProcessError):
         os.waitpid(pid, os.WNOHANG)
 

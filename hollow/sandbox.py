@@ -102,7 +102,7 @@ def offered(repo: Path, index: Path, surroundings: str, environ: Mapping[str, st
     repo, search = Path(os.path.realpath(repo)), environ.get("PATH", os.defpath)
     bwrap = program("bwrap", search, repo)
     if bwrap is not None:
-        home = _home(environ)
+        home = _home(environ, _private(index))
         roots = tool_roots(search, repo, home)
         env = MappingProxyType({"PATH": search, "HOME": str(home), "LANG": "C.UTF-8"})
         # The processes around are few and the supervisor's own only where it has made them a namespace.
@@ -158,10 +158,14 @@ def _surrounded(repo: Path, index: Path, surroundings: str, environ: Mapping[str
     )
 
 
-def _home(environ: Mapping[str, str]) -> Path:
-    """The home of commands: empty and private, but where the real one is, because tool chains look for theirs there."""
+def _home(environ: Mapping[str, str], hidden: Path) -> Path:
+    """The home of commands: empty and private, but where the real one is, because tool chains look for theirs there.
+
+    A home below *hidden*, as a box gives one to its agent, would be no home, or show the way to what is hidden.
+    """
     home = Path(os.path.realpath(environ.get("HOME") or "/"))
-    return home if home.is_dir() and home.parent != home else Path("/tmp")  # noqa: S108 - the sandbox's own
+    usable = home.is_dir() and home.parent != home and not home.is_relative_to(hidden)
+    return home if usable else Path("/tmp")  # noqa: S108 - the sandbox's own
 
 
 def _private(index: Path) -> Path:

@@ -15,6 +15,7 @@ from hollow.confine import Refusal
 from hollow.desk import backup
 from hollow.living.entry import own_folders
 from hollow.memory.memory import Memory
+from hollow.sandbox import offered
 from hollow.substrate import mechanical, synthesis
 from hollow.substrate.model import DAY, Step, Stressor, Suffering
 from hollow.substrate.suffering import escalate, resolve
@@ -149,6 +150,19 @@ def test_no_folder_is_made_through_a_link_of_the_repository(tmp_path, link):
     (repo / link).symlink_to(outside)
     own_folders(repo, "cedar")
     assert not list(outside.iterdir())
+
+
+@needs_bwrap
+@pytest.mark.parametrize("surroundings", ["none", "full"])
+def test_a_home_in_a_box_takes_no_commands_away(tmp_path, surroundings):
+    """T57: an agent's home lies in its box, among what commands must not see: they get another, and run."""
+    repo, index, home = (tmp_path / each for each in ("repo", ".agents/hollow/index", ".agents/runs/x/private/home"))
+    for folder in (repo, index, home):
+        folder.mkdir(parents=True)
+    cell = offered(repo, index, surroundings, {"PATH": os.environ["PATH"], "HOME": str(home)})
+    assert cell is not None
+    assert cell.bwrap
+    assert cell.env["HOME"] == "/tmp"
 
 
 @needs_bwrap
