@@ -5,6 +5,9 @@ from __future__ import annotations
 
 def bare(text: str) -> str:
     """Return *text* on one line, its words one blank apart, without what is not printable."""
+    if text.isprintable():
+        # Nearly always: only blanks can be amiss.
+        return " ".join(text.split())
     # Controls first: line ends of every alphabet are among them, and what is left of them is white space.
     return " ".join("".join(char if char.isprintable() else " " for char in text).split())
 

@@ -168,6 +168,8 @@ class Hands:
         denial = locks.denied(name, effects, load, self._settings)
         if denial is not None:
             return denial
+        if name not in earned.EARNED:
+            return None
         contacts = earned.interactions(self._happened, self._reach.agent)
         sentence = earned.unearned(name, load, contacts)
         return locks.Denial(lock="earned", sentence=sentence) if sentence else None

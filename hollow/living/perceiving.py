@@ -11,7 +11,8 @@ from hollow.living import documents
 from hollow.living.undoing import lost
 from hollow.substrate import goals, lessons, locks, pain_text, stressors
 from hollow.substrate import suffering as feeling
-from hollow.substrate.model import GoalStatus, Kind
+from hollow.substrate.model import AGENTS, GoalStatus, Kind
+from hollow.substrate.sections import Peer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -49,6 +50,8 @@ class Seen:
     words: tuple[Word, ...]
     own: Mapping[str, Document]
     peers: Mapping[str, tuple[str, ...]]
+    others: tuple[Peer, ...]
+    """The other agents, as far as one sees into them."""
     files: tuple[str, ...]
     """Some files of the repository."""
     outcome: str
@@ -78,14 +81,25 @@ def perceive(life: Life) -> Seen:
     chronicle = life.chronicle()
     # On disk at once: what a day of waiting has done to it must not be lost with the cycle.
     felt = life.feel(lambda before: aged(before, chronicle, life.settings, life.now()))
+    peers = documents.of_peers(life.place.root, agent)
     return Seen(
         suffering=felt, known=not damaged, chronicle=chronicle, profile=memory.profiles.load(agent),
         goal=_goal(life), rules=tuple(lessons.rules(memory.lessons.lessons())),
         pending=memory.requests.pending(agent), answered=memory.requests.answered_since(agent),
         mail=memory.mail.unread(agent), words=memory.host.unread(agent),
-        own=documents.own(life.place.root, agent), peers=documents.of_peers(life.place.root, agent),
+        own=documents.own(life.place.root, agent), peers=peers,
+        others=tuple(_peer(life, each, peers.get(each, ())) for each in AGENTS if each != agent),
         files=documents.of_repository(life.place.root, f"{agent} {life.cycle}"),
         outcome=memory.goals.last_outcome(agent),
+    )  # fmt: skip
+
+
+def _peer(life: Life, name: str, files: tuple[str, ...]) -> Peer:
+    felt, damaged = life.memory.sufferings.look(name)
+    goal = life.memory.goals.active(name)
+    return Peer(
+        name=name, load=None if damaged else feeling.load(felt), goal=goal.objective if goal else "",
+        files=tuple(reversed(files)),
     )  # fmt: skip
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any, Final
 
-from hollow.substrate import request_text, routing, suffering
-from hollow.substrate.model import AGENTS
-from hollow.substrate.sections import Broken, Note, Peer, View
+from hollow.substrate import request_text, routing
+from hollow.substrate.sections import Broken, Note, View
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,7 +33,7 @@ def view(life: Life, seen: Seen, goal: Goal | None, *, signal: str = "", listed:
         suffering=seen.pain(life), signal=signal,
         pending=request_text.pending_block(newest, len(seen.pending) - len(newest)),
         answered=request_text.answered_block(seen.answered),
-        goal=goal, peers=[_peer(life, seen, each) for each in AGENTS if each != life.agent],
+        goal=goal, peers=seen.others,
         messages=[Note(sender=each.sender, text=each.text) for each in seen.mail],
         workspace=[each.path for each in sorted(seen.own.values(), key=lambda one: one.stamp, reverse=True)],
         repository=seen.files, outcome=seen.outcome,
@@ -42,15 +41,6 @@ def view(life: Life, seen: Seen, goal: Goal | None, *, signal: str = "", listed:
         tools=[each.line for each in offered(life, goal, listed)],
         results=life.memory.results.of(life.agent, goal.goal_id) if goal and listed else (),
         max_steps=life.settings.max_steps, tokens=life.settings.prompt_tokens,
-    )  # fmt: skip
-
-
-def _peer(life: Life, seen: Seen, name: str) -> Peer:
-    felt, damaged = life.memory.sufferings.look(name)
-    goal = life.memory.goals.active(name)
-    return Peer(
-        name=name, load=None if damaged else suffering.load(felt), goal=goal.objective if goal else "",
-        files=tuple(reversed(seen.peers.get(name, ()))),
     )  # fmt: skip
 
 

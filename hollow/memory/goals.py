@@ -21,6 +21,8 @@ KEPT: Final = 40
 """Ended goals that the snapshot holds; older ones are found in the log."""
 LARGEST: Final = 4 << 20
 """Bytes of the log beyond which it is reduced to the last line of each of its newest goals."""
+_ON_THE_WAY: Final = frozenset({"stepped", "progressed"})
+"""Events of which a cycle has many: whoever reads next folds them in from the log; its end makes a snapshot."""
 GOALS_KEPT: Final = 200
 OUTCOME: Final = 500
 """Characters of the last outcome."""
@@ -119,6 +121,8 @@ class GoalBook:
                 raise GoalClash(f"{goal.agent} is after {first} already; one goal at a time.")
             before = state.open.get(goal.goal_id) or state.ended.get(goal.goal_id) or {}
             self._files.append(_log(goal.agent), {**before, **encoded(goal), "event": event})
+            if event in _ON_THE_WAY:
+                return
             state = self._state(goal.agent)
             if state.offset > LARGEST:
                 state = self._reduced(goal.agent)

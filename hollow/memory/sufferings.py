@@ -93,7 +93,10 @@ class Sufferings:
     def _write(self, s: Suffering) -> None:
         before = self._files.read(_name(s.agent)).value
         others = {key: value for key, value in before.items() if key not in _KNOWN} if _shaped(before) else {}
-        self._files.write(_name(s.agent), {**others, **_document(s)})
+        document = {**others, **_document(s)}
+        # Most looks at what an agent suffers change nothing, and a write waits for the disk.
+        if document != before:
+            self._files.write(_name(s.agent), document)
 
     def _put_aside(self, name: str, value: Any) -> None:
         """Keep a file that is JSON but no suffering: the next save replaces it, and it may be all that is known."""

@@ -21,6 +21,9 @@ PATTERN: Final = 3
 """Goals of one family without a completed one that make a pattern (S3)."""
 
 
+_EVER: Final = float("-inf")
+
+
 @dataclass(frozen=True, slots=True)
 class Chronicle:
     """A window of what happened to an agent. Nothing it prints can get in here, only what was done (F15, W27)."""
@@ -30,7 +33,8 @@ class Chronicle:
 
     def since(self, at: float) -> Chronicle:
         """Return what happened later than *at* (seconds since the epoch)."""
-        return Chronicle(tuple(each for each in self.happenings if each.at > at))
+        # What never was relieved is looked for in all of it, which is most of what is asked.
+        return self if at == _EVER else Chronicle(tuple(each for each in self.happenings if each.at > at))
 
     def of(self, *kinds: Kind) -> tuple[Happening, ...]:
         """Return the happenings of *kinds*, oldest first."""

@@ -82,10 +82,11 @@ class TestSoak:
         grown = window(soak, "rss", 1900, 2000) - window(soak, "rss", 200, 300)
         assert grown < GROWTH
 
-    # Processor time depends on who else is busy; what is read, and how often, does not.
+    # Processor time depends on who else is busy; what is read, and how often, does not. By the eight hundredth cycle what
+    # is kept of the past has come to its bounds.
     @pytest.mark.parametrize(("what", "most"), [("read", 1.5), ("calls", 1.5), ("cpu", 2.0)])
     def test_a_cycle_costs_the_same_in_the_end(self, soak: Soak, what: str, most: float) -> None:
-        assert window(soak, what, 1900, 2000) <= most * window(soak, what, 200, 300)
+        assert window(soak, what, 1900, 2000) <= most * window(soak, what, 800, 900)
 
 
 # --- That the soak would see it ---------------------------------------------------------------------------------------

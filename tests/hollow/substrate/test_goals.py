@@ -315,7 +315,7 @@ def place(files, *records, agent="cedar"):
 def test_progress_carries_over_a_restart(files):
     """T81: .40 after cycle 1, restart -> cycle 2 starts at .40"""
     goal = write(write(fresh(), "a"), "b")
-    GoalBook(files).put(goal, "progressed")
+    GoalBook(files).put(goal, "cycle")
     again = GoalBook(Files(files.root)).active("cedar")
     assert again == goal
     assert again.progress == 400
@@ -408,7 +408,7 @@ def test_there_is_one_active_goal_and_a_second_placed_by_hand_waits(files, book)
     with pytest.raises(GoalClash, match="old"):
         book.put(fresh(), "created")
     book.put(book.get("cedar", "new"), "seen")
-    book.put(read(first, 1), "progressed")
+    book.put(read(first, 1), "cycle")
     assert book.active("cedar").goal_id == "old"
     book.put(goals.complete(first, NOW)[0], "completed")
     assert book.active("cedar").goal_id == "new"
@@ -492,10 +492,10 @@ def another_log(files):
 def test_a_snapshot_that_does_not_fit_the_log_is_made_again(files, book, spoil):
     goal = write(fresh())
     book.put(fresh(), "created")
-    book.put(goal, "progressed")
+    book.put(goal, "cycle")
     spoil(files)
     assert book.active("cedar") == goal
-    book.put(read(goal, 1), "progressed")
+    book.put(read(goal, 1), "cycle")
     assert json.loads((files.root / "goals/cedar/snapshot.json").read_text())["active"]["metrics"]["progress"] == 0.3
 
 
