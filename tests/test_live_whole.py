@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import signal
 import threading
 from typing import TYPE_CHECKING, Any
@@ -126,3 +127,38 @@ def test_a_stop_in_the_middle_loses_nothing(agent, background, repo):
     assert agent("verify").returncode == 0
     assert checkout(repo) == before
     assert git(repo, "worktree", "list").count("\n") == 1
+
+
+REACH = """\
+echo mine > workspace/cedar/mine.md; echo other > workspace/vault/x; echo top > top.txt; echo m > {memory}/mine
+ls -A .agents {memory} 2>&1; cat {memory}/tools/key 2>&1; git config user.name evil 2>&1; true"""
+TOOL = "def word_count(text='', **kwargs):\n    return {'words': len(text.split())}\n"
+
+
+def test_behind_the_full_wall_a_cycle_reaches_what_is_its_own_and_nothing_else(agent, walled, repo):
+    """T103: a tool is made and called in one plan. T24: neither a shell nor a tool sees what the environment remembers."""
+    memory = repo / ".agents" / "hollow"
+    peek = f"import os; print(os.path.exists({str(memory / 'tools')!r}))"
+    plan = [
+        ("shell_exec", {"command": REACH.format(memory=memory)}),
+        ("test_exec", {"code": peek}),
+        ("synthesize_capability", {"name": "word_count", "description": "Count words", "implementation": TOOL}),
+        ("word_count", {"text": "one two three"}),
+        ("fs_write", {"path": "/agentOS/agents/core.py", "content": "x"}),
+    ]
+    steps = [{"capability_id": name, "params": given, "rationale": "to see"} for name, given in plan]
+    answers = {**Clever().answers, "plan": {"steps": steps}}
+    with OllamaServer(models=[MODEL, EMBEDDING_MODEL], answers=answers) as server:
+        done = agent("cycle", "cedar", "--mind", "ollama", "--json", env={"OLLAMA_HOST": server.url}, timeout=120)
+    assert done.returncode == 0, done.stderr
+    said = [json.loads(line) for line in (repo / ".agents/latest/raw/stream.jsonl").read_text().splitlines()]
+    results = [each["message"]["content"][0]["content"] for each in said if each["type"] == "user"]
+    assert state_of(repo)["isolation"] == "full"
+    assert on_commons(repo) == ["workspace/cedar/mine.md"]
+    assert (memory / "tools" / "key").read_bytes() not in (repo / ".agents/latest/raw/stream.jsonl").read_bytes()
+    assert "False" in results[1]
+    assert '"status": "deployed"' in results[2]
+    assert "3" in results[3]
+    assert not (memory / "mine").exists()
+    assert not (repo / "agents").exists()
+    assert b"evil" not in (repo / ".git" / "config").read_bytes()

@@ -11,6 +11,7 @@ from hollow.mind import Away
 from hollow.substrate import goals, suffering
 from hollow.substrate.model import Category, Evidence, GoalStatus, Kind, Profile
 from tests.support.living import GOAL, TEXT, World, reads, steps, wants, write
+from tests.support.repos import git
 from tests.support.repos import write as write_files
 from tests.support.thinkers import ThinkerOf, by_purpose
 
@@ -202,6 +203,22 @@ class TestCompletion:
         world.live(existence=wants("Something else about the lamp in src/app.py"), plan=READING)
         assert world.said("goal.reopened")
         assert world.goal().objective == GOAL  # type: ignore[union-attr]
+
+    @pytest.mark.parametrize("accepted", [True, False])
+    def test_whether_it_was_accepted_is_asked_of_the_commons(self, world: World, accepted: bool) -> None:
+        """A file that is not as the goal left it may be a peer's later work, or the end of a cycle that was lost."""
+        world.live(existence=wants(), plan=steps(write(), *reads(5)))
+        world.commit()
+        world.live(existence=wants(), plan=steps(write(TEXT + "And more.\n"), *reads(3, 10)))
+        done = world.last()
+        assert done.status is GoalStatus.COMPLETED
+        if accepted:
+            git(world.repo, "add", "--all")
+            git(world.repo, "commit", "-qm", f"cedar: one cycle\n\nAgent-Run: {done.last_cycle}\n")
+        (world.repo / "workspace/cedar/lamp.md").write_text(TEXT)
+        world.live(existence=wants("Something else about the lamp in src/app.py"), plan=READING)
+        assert bool(world.said("goal.reopened")) == (not accepted)
+        assert (world.goal().objective == GOAL) == (not accepted)  # type: ignore[union-attr]
 
     def test_one_that_was_accepted_stays_done_even_if_its_file_goes_later(self, world: World) -> None:
         world.live(existence=wants(), plan=steps(write(), *reads(5)))
