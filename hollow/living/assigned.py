@@ -30,6 +30,7 @@ from hollow.substrate import (
     suffering,
 )
 from hollow.substrate.model import Evidence, Goal, GoalStatus, Happening, Kind
+from hollow.toolbox.workspace import workspace
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -144,7 +145,13 @@ def _judged(task: Task, found: Answer, judge: Callable[[], Thinker] | None) -> c
     if found.is_error or not found.text.strip():
         return None
     root = task.assignment.repo
-    wrong = factcheck.check(factcheck.references(found.text, ()), lambda path: documents.text(root, path))
+    border = workspace(root).border
+
+    def read(path: str) -> str | None:
+        """The text of *path*, where an agent may read it: else the gate would answer questions about secrets."""
+        return documents.text(root, path) if border.allows(path) else None
+
+    wrong = factcheck.check(factcheck.references(found.text, ()), read)
     if wrong:
         return completion.Judgement(passed=False, check="facts", reason=wrong, counts=judge is not None)
     if judge is None:
@@ -183,8 +190,9 @@ def _ended(task: Task, found: Answer, verdict: completion.Judgement | None) -> N
     else:
         why = verdict.reason if verdict else " ".join(found.text.split())[:300]
         task.goal, said = goals.abandon(task.goal, "validation", why or "It came to nothing.", now)
-    _say(task, said)
     task.memory.goals.put(task.goal, "operator")
+    # Only now: what the stream has said of a goal is true after a kill as well.
+    _say(task, said)
     task.memory.goals.set_outcome(task.goal.agent, f"{task.goal.status.capitalize()}: {task.goal.objective}")
     _remember(task, found, verdict, passed=passed)
     _learn(task, verdict)

@@ -151,6 +151,14 @@ class TestTheGate:
         assert "src/lamp.py" in mind.asked[1].rejected[1]
         assert len(judge.asked) == 1
 
+    @pytest.mark.parametrize("symbol", ["PASSWORD", "NOTHING_OF_THE_KIND"])
+    def test_the_gate_tells_nothing_of_a_file_that_is_closed(self, place: Place, symbol: str) -> None:
+        """Whatever is claimed of it, the answer is the same: it cannot be asked what stands in there."""
+        (place.repo / "secrets.yml").write_text("PASSWORD: x\n")
+        mind = Mind(f"The constant `{symbol}` in `secrets.yml` decides.", GOOD)
+        place.do(mind, verdicts(YES))
+        assert mind.asked[1].rejected[1].startswith("secrets.yml is cited, but there is no file")
+
     def test_without_a_judge_what_is_cited_is_looked_up_and_nothing_more(self, place: Place) -> None:
         assert (
             place.do(Mind("It is in src/lamp.py:9, which keeps it.")).text == "It is in src/lamp.py:9, which keeps it."
