@@ -40,9 +40,10 @@ def _full() -> int:
         site.main()
     try:
         from agents.cli import run
+
+        return run(sys.argv[1:])
     except ImportError as why:
         return _mend(why)
-    return run(sys.argv[1:])
 
 
 def _mend(why: ImportError) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 import reprlib
 from types import MappingProxyType
@@ -190,5 +189,7 @@ _PAGE: Final = re.compile(r"https?://[!-~]{1,2000}")
 
 def nearest(word: str, known: tuple[str, ...]) -> str:
     """Return a hint with the *known* word that was probably meant, or with all of them."""
+    import difflib
+
     near = difflib.get_close_matches(word[:64].lower().replace("-", "_"), known, n=1)
     return f"Did you mean `{near[0]}`?" if near else f"Known: {', '.join(known)}."

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from agents import airlock, files, landing, plan
 from agents.errors import BoxError, HostError
-from agents.model import Actor, Status, step
+from agents.model import Actor, Status, is_terminal, step
 from agents.redact import visible
 
 if TYPE_CHECKING:
@@ -17,14 +17,13 @@ if TYPE_CHECKING:
 
     from agents.context import Context
     from agents.landing import Landed
+    from agents.layout import Box
     from agents.model import RunMeta, RunState
-
-_PLACE: Final = "private/landing"
 
 
 def folder_of(context: Context, name: str) -> Path:
     """Where the journal and the staged files of a merge of the run *name* lie."""
-    return context.store.box(name).path / _PLACE
+    return context.store.box(name).landing
 
 
 def mark(context: Context, meta: RunMeta) -> None:
@@ -63,8 +62,35 @@ def _over(context: Context, meta: RunMeta, state: RunState, *, close: bool) -> R
     """The last steps of a landing that is recorded: its journal, its marker, and the airlock of a merged run."""
     # The marker goes last, as it is what brings the next sweep here.
     landing.clear(folder_of(context, meta.run_name))
+    state = close_airlock(context, meta, state) if close else state
+    tidy(context.store.box(meta.run_name))
     context.store.deactivate(meta.short_id)
-    return close_airlock(context, meta, state) if close else state
+    return state
+
+
+def tidy(box: Box) -> None:
+    """Remove the scratch of whoever was killed over this *box*; the caller holds the run itself."""
+    with files.reported("tidy up the box"):
+        for left in (*box.room.glob("*.lock"), *box.room.glob("scratch-*")):
+            left.unlink(missing_ok=True)
+        files.remove_tree(box.bench)
+
+
+def rejected(context: Context, meta: RunMeta, state: RunState, why: str) -> RunState:
+    """Record that a human said no, for the reason *why*; every part can be repeated."""
+    if context.journal.last(meta.run_name).get("status") != str(Status.REJECTED):
+        context.journal.append("run.rejected", meta.run_name, {**plan.facts(meta, state), "why": why}, anchor=True)
+    return _over(context, meta, state, close=True)
+
+
+def put_away(context: Context, meta: RunMeta, state: RunState) -> RunState:
+    """Do what is left to do of a run that has settled, whose marker a killed command has left; under its own lock."""
+    if state.status is Status.REJECTED:
+        # The words that were given for it are lost with the one who was killed.
+        return rejected(context, meta, state, "")
+    # Half an airlock is one that was on its way out.
+    half = is_terminal(state.status) and not context.layout.tree(meta.run_name).exists()
+    return _over(context, meta, state, close=half or state.status is Status.MERGED)
 
 
 def close_airlock(context: Context, meta: RunMeta, state: RunState) -> RunState:
@@ -108,7 +134,8 @@ def finish(context: Context, name: str) -> RunState | None:
     move = landing.pending(folder)
     landed = landing.recover(context.repo, folder)
     moved = landed is not None and landed.moved
-    if move and state.merge and move.before == state.merge.get("commit"):
+    # A state without a merge beside a journal is one whose undoing was written and not yet told.
+    if move and (not state.merge or move.before == state.merge.get("commit")):
         return undone(context, meta) if moved else _over(context, meta, state, close=False)
     if landed and moved:
         return merged(context, meta, landed)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import shutil
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from agents import chamber, files, git, submodules, worktrees
 from agents.chamber import PRIVATE, Airlock
-from agents.cleanroom import CleanRoom
+from agents.cleanroom import ABSENT, CleanRoom
 from agents.errors import HostError
 from agents.exporting import Export, export, result_tree
 from agents.inspection import stamp
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     from agents.layout import Box, Layout
 
-__all__ = ["RESERVE", "Airlock", "Export", "close", "existing", "export", "open_airlock", "stamp"]
+__all__ = ["RESERVE", "Airlock", "Export", "close", "existing", "export", "open_airlock", "refill", "stamp"]
 
 RESERVE: Final = 256 * 1024**2
 """Bytes that must stay free beside the airlock's own files."""
@@ -46,7 +47,7 @@ def open_airlock(repo: git.Repository, layout: Layout, box: Box, base: str, *, r
         content = _Content.of(room, base)
         _require_space(content.needed(_skipped(room)), path.parent, reserve)
         room.seed(base)
-        worktrees.add(repo, path, box.name, base)
+        worktrees.add(repo, path, box.name, base, layout.staging)
         return _fill(repo, Airlock(path=path, room=room, base=base, files=content.files), content, box.name)
     except BaseException:
         _discard(repo, layout, box)
@@ -59,6 +60,7 @@ def _fill(repo: git.Repository, airlock: Airlock, content: _Content, name: str) 
     if entry is not None:
         # Without an index of its own git would tell the agent that every file is deleted.
         shutil.copy2(airlock.room.index, entry / "index")
+        files.sync_file(entry / "index")
     empty = submodules.fill(airlock.room, airlock.base, content.gitlinks, airlock.path)
     opened = Airlock(
         path=airlock.path, room=airlock.room, base=airlock.base, files=airlock.files,
@@ -162,6 +164,29 @@ def existing(repo: git.Repository, layout: Layout, box: Box, base: str) -> Airlo
     return airlock
 
 
+def refill(airlock: Airlock) -> None:
+    """Write the files of the base anew that are empty, or hold nothing but zeros, and should not; raises HostError.
+
+    That is what a power cut leaves of a file that had a name on the disk and no content yet.
+    """
+    room = airlock.room
+    changed = [path for path in room.output("ls-files", "-z", "--modified", tree=airlock.path).split(b"\0") if path]
+    hollow = frozenset(path for path in changed if _is_hollow(airlock.path / os.fsdecode(path)))
+    if hollow:
+        sizes = _Content.of(room, airlock.base).sizes
+        paths = b"".join(path + b"\0" for path in sorted(hollow) if sizes.get(path))
+        room.output("checkout-index", "--force", "--index", "-z", "--stdin", stdin=paths, tree=airlock.path)
+
+
+def _is_hollow(path: Path) -> bool:
+    try:
+        handle = files.open_regular(path)
+    except OSError:
+        return False
+    with os.fdopen(handle, "rb") as file:
+        return not any(piece.strip(b"\0") for piece in iter(partial(file.read, 1 << 20), b""))
+
+
 def close(repo: git.Repository, layout: Layout, name: str, *, exported_tree: str | None, force: bool = False) -> None:
     """Remove the airlock of the run *name* and its registration; what is gone already is fine (G39).
 
@@ -171,7 +196,7 @@ def close(repo: git.Repository, layout: Layout, name: str, *, exported_tree: str
     path, box = layout.tree(name), layout.box(name)
     if path.is_dir() and not path.is_symlink() and not force:
         _require_exported(repo, layout, box, exported_tree)
-    worktrees.remove(repo, path, name)
+    worktrees.remove(repo, path, name, layout.staging)
 
 
 def _require_exported(repo: git.Repository, layout: Layout, box: Box, exported: str | None) -> None:
@@ -180,14 +205,26 @@ def _require_exported(repo: git.Repository, layout: Layout, box: Box, exported: 
         if box.room.exists():
             return
         raise HostError(f"Nothing says what is in the airlock of {box.name}.", f"Look at it: {layout.tree(box.name)}")
-    if result_tree(airlock) not in {exported, *airlock.room.tree_of(airlock.base)}:
+    tree = result_tree(airlock)
+    if tree == exported or (tree,) == airlock.room.tree_of(airlock.base):
+        return
+    if exported is None or not _is_less(airlock, tree, exported):
         raise HostError(
             f"The airlock of {box.name} holds work that is in no patch.", f"Look at it: {layout.tree(box.name)}"
         )
 
 
+def _is_less(airlock: Airlock, tree: str, exported: str) -> bool:
+    """Whether *tree*, in the *airlock*, is *exported* but for files that are gone or empty: there is no work in those.
+
+    A power cut leaves it so, soon after it was carried over: nobody brings an airlock's files to the disk.
+    """
+    changes = airlock.room.changes(exported, tree)
+    return all(each.new_mode == ABSENT or _is_hollow(airlock.path / os.fsdecode(each.path)) for each in changes)
+
+
 def _discard(repo: git.Repository, layout: Layout, box: Box) -> None:
     """Remove what an opening that was cut short has left: no agent worked in it."""
     if worktrees.vouching(repo, layout.tree(box.name), box.name):
-        worktrees.remove(repo, layout.tree(box.name), box.name)
+        worktrees.remove(repo, layout.tree(box.name), box.name, layout.staging)
     files.remove_tree(box.room)

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import contextlib
+import dataclasses
+import itertools
+import sys
 from typing import TYPE_CHECKING, Any, Final
 
 from agents import files, journal, ledger, settle
 from agents.errors import OperatorError, Tampered
-from agents.ledger import Flaw
+from agents.ledger import Flaw, Head
+from agents.lockorder import Rank
 from agents.model import Status
+from agents.scroll import PAGE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from agents.context import Context
     from agents.model import RunState
+    from agents.scroll import Scroll
 
 
-@dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True)
 class Audit:
     """What an audit found."""
 
@@ -27,63 +33,181 @@ class Audit:
     flaws: tuple[Flaw, ...]
     torn: int
     """Bytes of a torn last line: a write that was cut off, set aside by the next append."""
+    more: int = 0
+    """Flaws beyond those that are named."""
 
 
 _LOOKS: Final = 5
+_MOST: Final = 1000
+"""Flaws that are named: who lost a hundred thousand boxes need not read it as often."""
+COMPARED: Final = ("status", "exit_code", "attempt", "config_hash", "meta_sha256")
+"""Facts of a run that its box must agree with."""
 
 
-def audit(context: Context, only: str | None = None) -> Audit:
+def audit(context: Context, only: str | None = None, *, most: int | None = _MOST) -> Audit:
     """Check chain, anchors and seals; *only* names the one run whose seal is to be looked at.
 
-    A run that starts or ends meanwhile is not taken for a flaw: while the ledger grows it is looked at again.
+    A run that starts or ends meanwhile is not taken for a flaw: while the ledger grows it is looked at again, and what
+    is found twice counts. The first *most* flaws are named, all of them if it is None. Takes time in proportion to
+    ledger and boxes, and memory in proportion to the boxes that are there.
     """
-    found = _look(context, only)
+    found, end = _look(context, only, most)
+    sure = found.flaws
     for _ in range(_LOOKS):
-        if not found.flaws or len(context.journal.lines()) == found.entries:
-            break
-        found = _look(context, only)
-    return found
+        if not found.flaws or _end(context) == end:
+            return found
+        again, end = _look(context, only, most)
+        # Where hundreds are at work some run ends during every look, but not the same one during two.
+        sure = tuple(flaw for flaw in again.flaws if flaw in found.flaws)
+        if sure == again.flaws or again.more:
+            return again
+        found = again
+    return dataclasses.replace(found, flaws=sure)
 
 
-def _look(context: Context, only: str | None) -> Audit:
+def of_run(context: Context, run: str) -> tuple[Flaw, ...]:
+    """The flaws that :func:`audit` finds for *run*, at a cost that depends on its age and not on the ledger's length.
+
+    The anchors vouch for the newest lines, and those by their links for every line before them: from the run's own
+    start on, nothing can have been changed unseen. Older lines say nothing of this run; `agent verify` reads them too.
+    """
+    with _snapshot(context) as (scroll, anchors):
+        story = _vouched_story(scroll, anchors, run)
+    if story is None:
+        return audit(context, run).flaws
+    seals = [(entry["seq"], seal) for entry in _sealing(story) if (seal := journal.evidence(entry))]
+    if _is_active(context, run):
+        return ()
+    return tuple(flaw for seal in seals for flaw in _check_seal(context, run, *seal))
+
+
+def _sealing(story: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+    """The entry of *story* (of one run) whose seal counts now, if there is one."""
+    seals = _seals(story)
+    return [entry for entry in story if entry["seq"] in seals.values()]
+
+
+def _vouched_story(scroll: Scroll, anchors: Mapping[str, Head], run: str) -> list[Mapping[str, Any]] | None:
+    """The entries of *run*, oldest first, if the chain holds from its start to the anchors; None where it does not.
+
+    A page of the ledger is looked at in any case, so that a short one is checked as a whole.
+    """
+    remembered = {head for head in anchors.values() if head.seq}
+    story: list[Mapping[str, Any]] = []
+    begun, size = False, 0
+    for head, entry, length in ledger.linked(scroll.backwards()):
+        remembered.discard(head)
+        size += length
+        if entry.get("run") == run:
+            story.append(entry)
+            begun = begun or entry.get("event") == ledger.BEGINNING
+        first = head.seq == 1 and entry.get("prev") == ledger.GENESIS
+        if begun and not remembered and (first or size > PAGE):
+            return story[::-1]
+    return None
+
+
+@contextlib.contextmanager
+def _snapshot(context: Context) -> Iterator[tuple[Scroll, Mapping[str, Head]]]:
+    """Ledger and anchors of one moment; only taking them keeps writers waiting, not reading them."""
+    with contextlib.ExitStack() as stack:
+        with files.Lock(context.layout.ledger_lock, Rank.LEDGER):
+            scroll = stack.enter_context(context.journal.scroll())
+            anchors = context.journal.anchors()
+        yield scroll, anchors
+
+
+def _end(context: Context) -> int:
+    with context.journal.scroll() as scroll:
+        return scroll.end
+
+
+def _look(context: Context, only: str | None, most: int | None) -> tuple[Audit, int]:
+    """What there is to be found now, and how many bytes of the ledger were looked at."""
     if not context.layout.ledger.exists() and not context.journal.anchors():
-        return Audit(0, 0, (), 0)
+        return Audit(0, 0, (), 0), 0
     context.store.prepare()
     # Looked at before the ledger is read: a box made in between is then not taken for a forged one.
-    names = context.store.names()
+    names = set(context.store.names()) if only is None else set()
     active = {name for name in context.store.active().values() if _is_active(context, name)}
-    with files.Lock(context.layout.ledger_lock):
-        lines, torn = context.journal.lines(), context.journal.torn()
-        anchors = context.journal.anchors()
-    broken, _, entries = ledger.check(lines)
-    sealed = _seals(entries)
-    wanted = {run: seal for run, seal in sealed.items() if only in {None, run} and run not in active}
-    flaws = [found for run, seal in wanted.items() for found in _check_seal(context, run, *seal)]
-    if broken:
+    with _snapshot(context) as (scroll, anchors):
+        told = _Told(names - active, anchors)
+        broken, count = told.listen(scroll)
+        wanted = {line: run for run, line in told.seals.items() if only in {None, run} and run not in active}
         # Behind a broken link every box would look forged; the one true flaw must not drown in those.
-        flaws.insert(0, broken)
-    else:
-        flaws[:0] = _against_anchors(anchors, lines)
-        flaws += _check_states(context, entries, set(names) - active) if only is None else []
-    return Audit(len(lines), len(wanted), tuple(flaws), torn)
+        chain, boxes = ([broken], ()) if broken else (told.against(anchors, count), _check_states(context, told))
+        flaws = itertools.chain(chain, _check_seals(context, scroll, wanted), boxes if only is None else ())
+        named = tuple(itertools.islice(flaws, most))
+        return Audit(count, len(wanted), named, scroll.torn, sum(1 for _ in flaws)), scroll.end
 
 
-def _against_anchors(anchors: Mapping[str, ledger.Head], lines: list[bytes]) -> list[Flaw]:
-    return [flaw for where, head in anchors.items() if (flaw := ledger.compare(head, lines, where))]
+class _Told:
+    """What a ledger says, heard entry by entry; of a run that was collected nothing is kept.
+
+    *names* are the boxes that are there, *anchors* the heads that are remembered elsewhere.
+    """
+
+    def __init__(self, names: set[str], anchors: Mapping[str, Head]) -> None:
+        self.forged = set(names)
+        """Boxes of which nothing was heard."""
+        self.last: dict[str, dict[str, Any]] = {}
+        """What was said last of every run, as far as it can be compared with its box."""
+        self.seals: dict[str, int] = {}
+        """The line of the last seal of every run that was not resumed since."""
+        self._held: dict[int, str | None] = dict.fromkeys(head.seq for head in anchors.values())
+
+    def listen(self, scroll: Scroll) -> tuple[Flaw | None, int]:
+        """Hear all that *scroll* holds; returns where its chain breaks, if it does, and how many lines it has."""
+        walk = ledger.Walk()
+        for entry in walk.entries(scroll.forwards()):
+            self.hear(entry, walk.head)
+        return walk.flaw, walk.head.seq if walk.flaw is None else sum(1 for _ in scroll.forwards())
+
+    def hear(self, entry: Mapping[str, Any], head: Head) -> None:
+        """Take in *entry*, which is the line that *head* names."""
+        if head.seq in self._held:
+            self._held[head.seq] = head.sha256
+        _fold_seal(self.seals, entry)
+        _fold_facts(self.last, entry, COMPARED)
+        run = str(entry.get("run"))
+        status = self.last.get(run, {}).get("status")
+        if status:
+            self.forged.discard(run)
+        if status == "COLLECTED":
+            del self.last[run]
+
+    def against(self, anchors: Mapping[str, Head], count: int) -> list[Flaw]:
+        """What *anchors* say otherwise than the ledger of *count* lines that was heard."""
+        found = (ledger.contradiction(head, count, self._held[head.seq], where) for where, head in anchors.items())
+        return [flaw for flaw in found if flaw]
 
 
-def _seals(entries: Iterable[Mapping[str, Any]]) -> dict[str, tuple[int, Mapping[str, str]]]:
-    """The last seal of every run with the line it stands on; none for a run that was resumed since or collected."""
-    seals: dict[str, tuple[int, Mapping[str, str]]] = {}
+def _seals(entries: Iterable[Mapping[str, Any]]) -> dict[str, int]:
+    """The line of the last seal of every run; none for a run that was resumed since or collected."""
+    seals: dict[str, int] = {}
     for entry in entries:
-        run, sealed = entry.get("run"), journal.evidence(entry)
-        if not isinstance(run, str):
-            continue
-        if sealed:
-            seals[run] = (entry["seq"], sealed)
-        elif entry.get("event") in {"run.collected", "run.resumed", "run.started"}:
-            seals.pop(run, None)
+        _fold_seal(seals, entry)
     return seals
+
+
+def _fold_seal(seals: dict[str, int], entry: Mapping[str, Any]) -> None:
+    run = entry.get("run")
+    if not isinstance(run, str):
+        return
+    if journal.evidence(entry):
+        seals[run] = entry["seq"]
+    elif entry.get("event") in {"run.collected", "run.resumed", ledger.BEGINNING}:
+        seals.pop(run, None)
+
+
+def _check_seals(context: Context, scroll: Scroll, wanted: Mapping[int, str]) -> Iterator[Flaw]:
+    """Whether the boxes hold what was sealed on the lines *wanted*, each of which names its run.
+
+    The lines are read once more: to keep all their hashes meanwhile would take most of the memory.
+    """
+    for number, line in enumerate(scroll.forwards(), 1) if wanted else ():
+        if run := wanted.get(number):
+            yield from _check_seal(context, run, number, journal.evidence(ledger.read(line) or {}))
 
 
 def _check_seal(context: Context, run: str, line: int, sealed: Mapping[str, str]) -> Iterable[Flaw]:
@@ -97,14 +221,12 @@ def _check_seal(context: Context, run: str, line: int, sealed: Mapping[str, str]
             yield Flaw(line, "evidence", f"{run}/{name} {'is gone' if now is None else 'is not what was sealed'}.", run)
 
 
-def _check_states(context: Context, entries: Iterable[Mapping[str, Any]], names: set[str]) -> Iterable[Flaw]:
+def _check_states(context: Context, told: _Told) -> Iterator[Flaw]:
     """What a box says of its run against what the ledger said last (M05, M07)."""
-    last = last_facts(entries)
-    for name in sorted(names - last.keys()):
+    for name in sorted(told.forged):
         yield Flaw(0, "evidence", f"The box {name} is not in the ledger.", name)
-    for name, facts in last.items():
-        # The ledger is told of a removal before the box goes; one whose remover died then is still there.
-        if facts["status"] != "COLLECTED" and not _is_active(context, name):
+    for name, facts in told.last.items():
+        if facts.get("status") and not _is_active(context, name):
             yield from _check_state(context, name, facts)
 
 
@@ -141,10 +263,24 @@ def last_facts(entries: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, Any]
     """Run to what the ledger says of it by now; later facts replace earlier ones."""
     last: dict[str, dict[str, Any]] = {}
     for entry in entries:
-        run, facts = entry.get("run"), entry.get("facts")
-        if isinstance(run, str) and isinstance(facts, dict) and str(entry.get("event")).startswith("run."):
-            last.setdefault(run, {}).update(facts)
+        _fold_facts(last, entry)
     return {run: facts for run, facts in last.items() if facts.get("status")}
+
+
+def _fold_facts(last: dict[str, dict[str, Any]], entry: Mapping[str, Any], fields: Sequence[str] | None = None) -> None:
+    """Bring *last* up to date with *entry*; of its facts the *fields* are kept, or all of them."""
+    run, facts = entry.get("run"), entry.get("facts")
+    if isinstance(run, str) and isinstance(facts, dict) and str(entry.get("event")).startswith("run."):
+        kept = facts if fields is None else {name: _shared(facts[name]) for name in fields if name in facts}
+        last.setdefault(run, {}).update(kept)
+
+
+def _shared(value: Any) -> Any:
+    """*value*; of short texts that are equal one is kept in memory: statuses and hashes of settings are all alike."""
+    return sys.intern(value) if isinstance(value, str) and len(value) <= _SHORT else value
+
+
+_SHORT: Final = 16
 
 
 def _is_active(context: Context, name: str) -> bool:

@@ -58,6 +58,8 @@ class Airlock:
 
 def save(airlock: Airlock) -> None:
     """Note in its clean room that *airlock* is open: from now on an agent may have worked in it."""
+    # Without the room nobody could say any more what the agent did: it must outlast a power cut before the note does.
+    airlock.room.keep()
     files.write(airlock.room.path / _OPENED, _encode(airlock))
 
 

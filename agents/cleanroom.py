@@ -62,6 +62,15 @@ class Counts(NamedTuple):
     binary: int
 
 
+class Survey(NamedTuple):
+    """A change from all sides."""
+
+    changes: tuple[Change, ...]
+    counts: Counts
+    patch: bytes
+    """As of :meth:`CleanRoom.difference`."""
+
+
 @dataclass(frozen=True, slots=True)
 class CleanRoom:
     """A private bare git directory at *path* that borrows the objects of *repo* (design, section 7; G21, G36, G37).
@@ -79,18 +88,33 @@ class CleanRoom:
         return self.path / "index"
 
     @classmethod
-    def make(cls, path: Path, repo: git.Repository) -> CleanRoom:
+    def make(cls, path: Path, repo: git.Repository, *, passing: bool = False) -> CleanRoom:
         """Make the room at *path*, which must not exist, for *repo* as it is now; raises HostError.
 
-        Exclusions and sparse patterns of the operator are copied here, before any agent runs.
+        Exclusions and sparse patterns of the operator are copied here, before any agent runs. One that is *passing*
+        goes with this process: nothing in it is made to survive a power cut.
         """
-        fitted = fittings(repo)
+        fitted = fittings(repo, passing=passing)
         with files.reported("make the clean room"):
             for folder in ("objects/info", "objects/pack", "refs", "info"):
                 (path / folder).mkdir(mode=files.DIR_MODE, parents=True, exist_ok=True)
             for name, content in fitted.items():
                 (path / name).write_bytes(content)
         return cls(path, repo)
+
+    def keep(self) -> None:
+        """Make the room as it is now survive a power cut, but for its objects: git sees to those (``core.fsync``).
+
+        It does when a file in its folder has been made to.
+        """
+        with files.reported("keep the clean room"):
+            for folder in (self.path / "objects" / "info", self.path / "info", self.path):
+                for path in folder.iterdir():
+                    if path.is_file():
+                        files.sync_file(path)
+                # The room's own with the note that is going to lie in it.
+                if folder != self.path:
+                    files.sync_folder(folder)
 
     def run(
         self, *arguments: str, stdin: bytes = b"", tree: Path | None = None, index: Path | None = None,
@@ -210,11 +234,27 @@ class CleanRoom:
         words = self.output(*_DIFF, "--raw", "--no-abbrev", "-z", old, new).split(b"\0")
         return tuple(_change(head.decode(), path) for head, path in zip(words[0::2], words[1::2], strict=False))
 
+    def survey(self, old: str, new: str) -> Survey:
+        """What differs between two commits or trees, how large that is, and the patch, by one look of git's."""
+        told = self.output(*_DIFF, "--raw", "--no-abbrev", "--numstat", *_PATCH, "-z", old, new)
+        changes: list[Change] = []
+        rows: list[bytes] = []
+        place = 0
+        while told.startswith(b":", place):
+            middle = told.index(b"\0", place)
+            end = told.index(b"\0", middle + 1)
+            changes.append(_change(told[place:middle].decode(), told[middle + 1 : end]))
+            place = end + 1
+        # A row of numbers for every change, then an empty word, then the patch.
+        while place < len(told) and told[place]:
+            end = told.index(b"\0", place)
+            rows.append(told[place:end])
+            place = end + 1
+        return Survey(tuple(changes), _counts(rows), told[place + 1 :])
+
     def numstat(self, old: str, new: str) -> Counts:
         """How large the difference of two commits or trees is."""
-        rows = [line.split(b"\t", 2) for line in self.output(*_DIFF, "--numstat", "-z", old, new).split(b"\0") if line]
-        lines = [(int(added), int(removed)) for added, removed, _ in rows if added != b"-"]
-        return Counts(len(rows), sum(a for a, _ in lines), sum(r for _, r in lines), len(rows) - len(lines))
+        return _counts(self.output(*_DIFF, "--numstat", "-z", old, new).split(b"\0")[:-1])
 
     def difference(self, old: str, new: str) -> bytes:
         """The difference as a patch that plain ``git apply`` takes and rebuilds *new* from *old* exactly (T127)."""
@@ -275,14 +315,16 @@ class CleanRoom:
         """The first *limit* bytes of the blob *oid*; raises HostError where there is none."""
         return self.output("cat-file", "blob", oid)[:limit]
 
-    def send(self, oid: str) -> None:
+    def send(self, oid: str, parents: Sequence[str] | None = None) -> None:
         """Put what the room alone has of the commit or tree *oid* into the repository's own store, checked.
 
-        Raises HostError where an object is malformed or leads to one that is in neither (G36).
+        *parents* are those of the commit, asked of git where they are not given. Raises HostError where an object is
+        malformed or leads to one that is in neither (G36).
         """
-        asked = self.run("rev-parse", f"{oid}^@")
-        # A tree has no parents, and git repeats the question.
-        parents = [] if asked.returncode else asked.stdout.decode().split()
+        if parents is None:
+            asked = self.run("rev-parse", f"{oid}^@")
+            # A tree has no parents, and git repeats the question.
+            parents = [] if asked.returncode else asked.stdout.decode().split()
         wanted = "\n".join([oid, *(f"^{each}" for each in parents)]) + "\n"
         pack = self.output("pack-objects", "--revs", "--local", "--stdout", "-q", stdin=wanted.encode())
         # A partial clone lacks siblings of what was changed, and to look for them would fetch.
@@ -300,6 +342,13 @@ class CleanRoom:
 def _change(head: str, path: bytes) -> Change:
     old_mode, new_mode, old_id, new_id, _ = head.removeprefix(":").split(" ")
     return Change(path, old_mode, new_mode, old_id, new_id)
+
+
+def _counts(rows: Sequence[bytes]) -> Counts:
+    """The sum of *rows* of ``--numstat``; of a binary file there are no lines to count."""
+    told = [row.split(b"\t", 2) for row in rows]
+    lines = [(int(added), int(removed)) for added, removed, _ in told if added != b"-"]
+    return Counts(len(told), sum(a for a, _ in lines), sum(r for _, r in lines), len(told) - len(lines))
 
 
 def _all_but(leave: Sequence[bytes]) -> bytes:

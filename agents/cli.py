@@ -1,4 +1,4 @@
-"""The command line: Typer's application and the one boundary where errors become sentences and exit codes."""
+"""The command line: what is typed finds its verb, and the one boundary where errors become sentences and exit codes."""
 
 from __future__ import annotations
 
@@ -6,10 +6,8 @@ import os
 import sys
 from typing import TYPE_CHECKING, Final
 
-import typer
-
+from agents import quick
 from agents.errors import BoxError
-from agents.verbs import boxes, gate, hollow, living, runs, upkeep, watch
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,55 +16,44 @@ USAGE: Final = 2
 INTERRUPTED: Final = 2
 INTERNAL: Final = 4
 
-EPILOG: Final = (
-    "Exit codes: 0 done, 2 your request (or you stopped it), 3 the agent, 4 the machine, 5 tampering. "
-    "Every command has --help with an example."
-)
-
-# Markup off: help is read in pipes too, and rich would cost a third of the start-up.
-app = typer.Typer(
-    name="agent",
-    help="Put coding agents to work on a git repository without watching or trusting them.",
-    epilog=EPILOG,
-    rich_markup_mode=None,
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-runs.register(app)
-living.register(app)
-gate.register(app)
-boxes.register(app)
-upkeep.register(app)
-watch.register(app)
-hollow.register(app)
-
-
-@app.callback()
-def _root() -> None:
-    """Put coding agents to work on a git repository without watching or trusting them."""
-
 
 def run(arguments: Sequence[str]) -> int:
-    """Run the command line *arguments*; returns the exit code. No exception leaves it."""
+    """Run the command line *arguments*; returns the exit code.
+
+    Only an ImportError leaves it: the environment lacks a package, which :mod:`agents.__main__` mends.
+    """
     try:
-        result = app(list(arguments), prog_name="agent", standalone_mode=False)
+        result = _called(arguments)
         sys.stdout.flush()
     except BoxError as why:
         return _explain(why.message, why.hint, why.code)
     except SystemExit as end:
         # Typer's way of saying that the reader of our output has had enough.
         return end.code if isinstance(end.code, int) and end.code != 1 else 0
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, EOFError):
+        # The terminal's echo of Ctrl-C stands at the beginning of this line.
+        print(file=sys.stderr)
         return _explain("Interrupted.", "", INTERRUPTED)
     except BrokenPipeError:
         # The reader has had enough (`agent list | head`); nothing must be written to it at exit either.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except ImportError:
+        raise
     except Exception as why:  # noqa: BLE001 - no traceback reaches an operator
         return _usage(why)
     return result if isinstance(result, int) else 0
+
+
+def _called(arguments: Sequence[str]) -> object:
+    """Have the verb that *arguments* ask for do its work; returns what it did."""
+    plain = quick.understood(arguments)
+    if plain:
+        verb, values = plain
+        return verb(**values)
+    from agents.parser import app
+
+    return app(list(arguments), prog_name="agent", standalone_mode=False)
 
 
 def _usage(why: Exception) -> int:

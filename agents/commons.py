@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import os
 import secrets
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -19,6 +20,7 @@ from agents.inspection import named
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
+    from pathlib import Path
 
     from agents.chamber import Airlock
     from agents.cleanroom import Change
@@ -156,7 +158,7 @@ def _room(context: Context) -> Iterator[CleanRoom]:
     """A clean room for one change of the branch; a sweep removes what a killed process left of it."""
     path = context.layout.staging / f"commons-{secrets.token_hex(8)}"
     try:
-        yield CleanRoom.make(path, context.repo)
+        yield CleanRoom.make(path, context.repo, passing=True)
     finally:
         files.remove_tree(path)
 
@@ -244,17 +246,46 @@ def accept(context: Context, room: CleanRoom, meta: RunMeta, tree: str, goal: st
         now = _tip(context.repo)
         # An operator who has deleted the branch meanwhile gets it back with what this cycle began with.
         tip = now.commit if now else meta.airlock_base
-        known = dict(_history(context.repo, cycles.RUN, f"{meta.airlock_base}..{tip}"))
-        if meta.run_name in known.values():
-            return next(commit for commit, run in known.items() if run == meta.run_name)
+        if held := _held(context.repo, meta, tip):
+            return held
         merged = room.with_changes(tip, _beside(room, meta, made, tip))
         if merged == room.tree_of(tip)[0]:
             return None
         head = (now.head if now else None) or _ancestor(context.repo, tip, meta.repo_sha_start)
         who = landing.identity(context.repo, context.environ)
         commit = landing.committed(room, merged, tip, cycles.message(meta, goal, head), who)
+        _keep(context.layout.tree(meta.run_name), made)
         _move(context.repo, commit, now.commit if now else None, meta.run_name)
         return commit
+
+
+def holds(repo: git.Repository, meta: RunMeta) -> bool:
+    """Whether the commons have taken in what the cycle *meta* made."""
+    now = _tip(repo)
+    return now is not None and _held(repo, meta, now.commit) is not None
+
+
+def _held(repo: git.Repository, meta: RunMeta, tip: str) -> str | None:
+    """The commit of the cycle *meta* in the history of *tip*, or None."""
+    found = _history(repo, cycles.RUN, f"{meta.airlock_base}..{tip}")
+    return next((commit for commit, run in found if run == meta.run_name), None)
+
+
+def _keep(airlock: Path, made: Iterable[Change]) -> None:
+    """Make what *made* has left in the *airlock* survive a power cut.
+
+    Else the branch could say that the cycle is over, and its own airlock that it has not done all of that.
+    """
+    paths = [airlock / os.fsdecode(change.path) for change in made if change.new_mode in _FILES]
+    # One that is gone or shut by now is missed when the cycle is carried over, and said then.
+    with contextlib.suppress(OSError):
+        for path in paths:
+            files.sync_file(path)
+        for folder in {path.parent for path in paths}:
+            files.sync_folder(folder)
+
+
+_FILES: Final = frozenset({"100644", "100755"})
 
 
 def _beside(room: CleanRoom, meta: RunMeta, made: Iterable[Change], tip: str) -> Iterator[Change]:
@@ -274,9 +305,20 @@ def _same(one: Change, other: Change | None) -> bool:
     return other is not None and (one.new_mode, one.new_id) == (other.new_mode, other.new_id)
 
 
+def unlock(repo: git.Repository) -> None:
+    """Remove the lock that a git which the power cut has ended left on the branch; raises HostError.
+
+    One that is at work is waited for: it runs under the lock of the work trees.
+    """
+    with worktrees.locked(repo):
+        git.unlock(repo, git.COMMONS_REF)
+
+
 def _move(repo: git.Repository, commit: str, before: str | None, reason: str) -> None:
     """Move the branch from *before* to *commit*; raises HostError where it is not there any more."""
+    # Held under the lock of the work trees, and nobody else moves it.
+    git.unlock(repo, git.COMMONS_REF)
     words = ("update-ref", "-m", f"agent-box: {reason}", git.COMMONS_REF, commit, before or "")
-    done = git.run(repo.root, *words, sealed=True)
+    done = git.run(repo.root, *words, sealed=True, lasting=True)
     if done.returncode:
         raise HostError(f"The branch {BRANCH} cannot be moved: {git.last_words(done)}", "Type: git branch --list")

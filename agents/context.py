@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ from agents import config, files, git
 from agents.errors import HostError, OperatorError
 from agents.journal import Journal, state_home
 from agents.layout import EXCLUDED, Layout
+from agents.lockorder import Rank
 from agents.store import Store
 from agents.times import Clock
 
@@ -40,7 +40,7 @@ class Context:
     environ: Mapping[str, str]
     say: Callable[[str], None]
     """Says one line to the operator while work goes on."""
-    token: Callable[[], str] = lambda: secrets.token_hex(32)
+    token: Callable[[], str] = lambda: os.urandom(32).hex()
 
     def head(self) -> str:
         """The commit at HEAD; raises OperatorError before the first one."""
@@ -114,8 +114,12 @@ def prepare(context: Context) -> None:
     context.store.prepare()
     if files.free(context.layout.data) < _RESERVE:
         raise HostError("The disk is nearly full.", "Free some space; `./agent gc` removes old runs.")
-    with files.reported("keep .agents out of git's sight"), files.Lock(context.layout.repo_lock):
-        git.exclude(context.repo, EXCLUDED)
+    with files.reported("keep .agents out of git's sight"):
+        if not context.layout.repo_lock.exists():
+            # The lock is the first file in there, and git must never see it. Lines that two add at once do no harm.
+            git.exclude(context.repo, EXCLUDED)
+        with files.Lock(context.layout.repo_lock, Rank.REPO):
+            git.exclude(context.repo, EXCLUDED)
 
 
 _RESERVE = 16 * 1024 * 1024

@@ -6,7 +6,6 @@ import contextlib
 import os
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 from types import MappingProxyType
@@ -15,7 +14,6 @@ from typing import TYPE_CHECKING, Final
 from agents import procs
 from agents.errors import HostError, OperatorError
 from agents.model import Phase, Status
-from agents.sweep import sweep
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -48,6 +46,8 @@ def stop(context: Context, target: str) -> RunState:
         if not _runs(state) and name not in context.store.active().values():
             return state
         time.sleep(_POLL)
+    from agents.sweep import sweep
+
     sweep(context)
     state = context.store.load(name)
     if _runs(state):
@@ -72,6 +72,8 @@ def detach(arguments: Sequence[str], given: bytes, env: Mapping[str, str] = Mapp
 
     Raises what it said, with its exit code, where it did not come as far as a box.
     """
+    import tempfile
+
     read, write = os.pipe()
     with tempfile.TemporaryFile() as words, tempfile.TemporaryFile() as stdin, os.fdopen(read, "rb") as report:
         stdin.write(given)

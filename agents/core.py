@@ -23,7 +23,6 @@ from agents import (
     resuming,
     scenery,
     settle,
-    workshop,
 )
 from agents.context import Context, prepare
 from agents.engines import registry
@@ -31,7 +30,8 @@ from agents.errors import BoxError, HostError, OperatorError, Tampered
 from agents.interrupts import interrupts
 from agents.live import Line, LiveRun
 from agents.model import Actor, Failure, FailureKind, Phase, RunMeta, RunState, Status
-from agents.pump import Ending, trouble
+from agents.pump import Ending
+from agents.referee import trouble
 from agents.sweep import sweep
 
 if TYPE_CHECKING:
@@ -174,12 +174,13 @@ def announce(context: Context, made: RunPlan, claimed: Callable[[str], None] | N
     event = "run.started" if made.state.attempt == 1 else "run.resumed"
     # The envelope is sealed before the agent lives: what it makes of the file afterwards is no envelope (T144).
     sealed = {"meta_sha256": settle.hash_file(context.store.box(name), "meta.yaml")}
-    context.journal.append(event, name, {**plan.facts(made.meta, made.state), **sealed})
+    begun = {} if made.state.attempt == 1 else resuming.begun(context.store.box(name), made)
+    context.journal.append(event, name, {**plan.facts(made.meta, made.state), **sealed, **begun})
 
 
 def _drive(context: Context, engine: Engine, made: RunPlan, pending: Interrupts, course: _Course) -> None:
     line = Line()
-    course.bench = workshop.ready(context, made, lambda: pending.count > 0) if made.mutates else None
+    course.bench = _ready(context, made, pending) if made.mutates else None
     if pending.count:
         # Stopped while it was made ready: an agent that never lived has no exit code.
         course.ending.stopped = True
@@ -194,6 +195,13 @@ def _drive(context: Context, engine: Engine, made: RunPlan, pending: Interrupts,
     _compare(context, made, before, course)
     if course.bench:
         _check(context, engine, made, course, pending)
+
+
+def _ready(context: Context, made: RunPlan, pending: Interrupts) -> Bench:
+    # Imported where it is needed: a read-only run has no airlock, and its start-up is felt.
+    from agents import workshop
+
+    return workshop.ready(context, made, lambda: pending.count > 0)
 
 
 def _compare(context: Context, made: RunPlan, before: Fingerprint | None, course: _Course) -> None:
@@ -214,6 +222,8 @@ def _check(context: Context, engine: Engine, made: RunPlan, course: _Course, pen
     """Run the `check:` commands of a run that has ended well; what fails there is the run's failure (T137)."""
     status, *_ = settle.decide(course.ending, engine.dialect, course.changed)
     if status is Status.DONE and course.bench:
+        from agents import workshop
+
         failed = workshop.checked(context, made, course.bench, lambda: pending.count > 0)
         if failed:
             course.ending.cause, course.ending.message = FailureKind.TESTS_FAILED, failed
@@ -222,6 +232,8 @@ def _check(context: Context, engine: Engine, made: RunPlan, course: _Course, pen
 
 def _export(context: Context, made: RunPlan, course: _Course) -> None:
     """Carry the agent's work into the box, whatever its end was: a part of it is better than nothing."""
+    from agents import workshop
+
     try:
         course.patch = workshop.export(context, made.meta, course.bench, goal=cycles.goal_of(course.ending.progress))
         cycling.judge(made.meta, course.ending, course.patch)
@@ -237,9 +249,11 @@ def _settle(context: Context, engine: Engine, made: RunPlan, course: _Course) ->
     with files.reported("record how the run ended"):
         failure = _known(settle.decide(course.ending, engine.dialect, course.changed))
         try:
+            # For a sweep after a kill: what a power cut leaves of the run is judged by the boot that is gone.
             context.store.update(
-                meta.run_name, lambda now: _finalizing(settle.untouched(made.state, now), course.ending, failure)
-            )
+                meta.run_name, lambda now: _finalizing(settle.untouched(made.state, now), course.ending, failure),
+                durable=False,
+            )  # fmt: skip
         except (Tampered, OperatorError):
             # Its box was removed or spoiled while it ran: what this process knows is the truth.
             course.changed += ("its own box",)

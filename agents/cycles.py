@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from agents import policy
+from agents.model import Status
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -97,6 +98,15 @@ def aside(path: bytes, agent: str, depth: int = -1) -> bytes:
     # A name that begins with its only dot has no ending.
     parts[depth] = b".".join((stem, who, ending)) if dot and stem else b".".join((parts[depth], who))
     return b"/".join(parts)
+
+
+KEPT: Final = frozenset({Status.DONE, Status.REVIEW})
+"""Ends of a cycle whose work the commons hold."""
+
+
+def is_taken_in(meta: RunMeta, status: Status) -> bool:
+    """Whether the run *meta*, which has ended as *status*, is a cycle whose airlock is put away at once."""
+    return meta.run_type == policy.CYCLE and status in KEPT
 
 
 def usable(meta: RunMeta, patch: Mapping[str, Any] | None, progress: Progress) -> bool:

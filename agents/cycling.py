@@ -1,6 +1,7 @@
 """What the supervisor does around a cycle besides what it does around any run: before its box, at its end, after it.
 
-For runs of other types every function here does nothing, so that the spine reads the same for all.
+For runs of other types every function here does nothing, so that the spine reads the same for all, and what a cycle
+alone needs is imported where it is needed.
 """
 
 from __future__ import annotations
@@ -9,9 +10,9 @@ import contextlib
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
-from agents import commons, cycles, files, naming, policy, workshop
-from agents.cleanroom import CleanRoom
+from agents import cycles, files, naming, policy
 from agents.errors import BoxError, OperatorError
+from agents.lockorder import Rank
 from agents.model import FailureKind, Status
 
 if TYPE_CHECKING:
@@ -22,9 +23,7 @@ if TYPE_CHECKING:
     from agents.plan import Ask
     from agents.pump import Ending
 
-_KEPT = frozenset({Status.DONE, Status.REVIEW})
-"""Ends of a cycle whose work the commons hold."""
-_OVER = _KEPT | {Status.CRASHED, Status.STALLED, Status.STOPPED}
+_OVER = cycles.KEPT | {Status.CRASHED, Status.STALLED, Status.STOPPED}
 """Ends after which an airlock may still be there: the cycle came to no good one, or its supervisor died tidying up."""
 
 
@@ -42,7 +41,7 @@ def alone(context: Context, run_type: str, agent: str | None) -> Iterator[None]:
         return
     if agent not in policy.AGENTS:
         raise OperatorError("There is no such agent.", f"Agents: {', '.join(policy.AGENTS)}.")
-    lock = files.Lock(context.layout.agent_lock(agent))
+    lock = files.Lock(context.layout.agent_lock(agent), Rank.AGENT)
     if not lock.acquire(timeout=0):
         raise OperatorError(f"{agent} is in the middle of a cycle.", "Wait for it, or type: ./agent status")
     try:
@@ -55,6 +54,8 @@ def begin(context: Context, ask: Ask) -> Ask:
     """*ask* with the commit that its airlock begins with; what an earlier cycle of the agent left is put away."""
     if ask.run_type != policy.CYCLE:
         return ask
+    from agents import commons
+
     for name in _left_behind(context, ask.agent):
         # A resume opens it anew from the patch; nothing is lost with the folder.
         with contextlib.suppress(BoxError, OSError):
@@ -63,9 +64,9 @@ def begin(context: Context, ask: Ask) -> Ask:
 
 
 def _left_behind(context: Context, agent: str | None) -> list[str]:
-    """Cycles of *agent* that are over and whose airlocks are still there."""
-    trees = context.layout.trees
-    names = sorted(path.name for path in trees.iterdir()) if trees.is_dir() else []
+    """Cycles of *agent* that are over and whose airlocks, or the registrations of these alone, are still there."""
+    folders = (context.layout.trees, context.repo.common_dir / "worktrees")
+    names = sorted({path.name for folder in folders if folder.is_dir() for path in folder.iterdir()})
     return [name for name in names if naming.parse(name) and _is_left(context, name, agent)]
 
 
@@ -98,8 +99,11 @@ def accept(
     Can be repeated after a kill: a run is committed once. A commons that cannot take it is the cycle's failure, and the
     cycle can be resumed.
     """
-    if meta.run_type != policy.CYCLE or outcome[0] not in _KEPT or not patch:
+    if not cycles.is_taken_in(meta, outcome[0]) or not patch:
         return outcome
+    from agents import commons
+    from agents.cleanroom import CleanRoom
+
     room = CleanRoom(context.store.box(meta.run_name).room, context.repo)
     try:
         commons.accept(context, room, meta, patch["airlock"], cycles.goal_of(ending.progress))
@@ -109,21 +113,35 @@ def accept(
     return outcome
 
 
+def is_kept(context: Context, meta: RunMeta) -> bool:
+    """Whether the run *meta* is a cycle that the commons have taken in, and with it what is in its airlock."""
+    if meta.run_type != policy.CYCLE:
+        return False
+    from agents import commons
+
+    with contextlib.suppress(BoxError):
+        return commons.holds(context.repo, meta)
+    return False
+
+
 # --- After it ---------------------------------------------------------------------------------------------------------
 
 
 def tidy(context: Context, meta: RunMeta, state: RunState) -> RunState:
     """Put away the airlock of a cycle that the commons hold, and what weighs most in its box: there will be thousands.
 
-    Returns the state as it then is. What cannot be removed stays for `agent gc`.
+    Returns the state as it then is. What cannot be removed stays for `agent gc`. The marker goes last: until then the
+    next sweep does what a killed one has left.
     """
-    if meta.run_type != policy.CYCLE or state.status not in _KEPT:
+    if not cycles.is_taken_in(meta, state.status):
         return state
     try:
-        return put_away(context, meta.run_name, state)
+        state = put_away(context, meta.run_name, state)
     except (BoxError, OSError) as why:
         context.say(f"The airlock stays: {why.message if isinstance(why, BoxError) else why.strerror}")
-        return state
+    with files.reported("drop the marker"):
+        context.store.deactivate(meta.short_id)
+    return state
 
 
 def put_away(context: Context, name: str, state: RunState) -> RunState:
@@ -131,6 +149,8 @@ def put_away(context: Context, name: str, state: RunState) -> RunState:
 
     Raises HostError, with everything left as it is, where the airlock holds what was not carried into the box.
     """
+    from agents import workshop
+
     workshop.close(context, name, state.carried_tree)
     box = context.store.box(name)
     for folder in (box.room, box.home):

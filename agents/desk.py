@@ -13,6 +13,7 @@ from agents import environment, files, gate, policy
 from agents.context import HOME, prepare
 from agents.engines.base import BASE_ENV
 from agents.errors import AgentError, BoxError, HostError, OperatorError, Tampered
+from agents.lockorder import Rank
 from agents.model import Status
 from agents.sweep import sweep
 
@@ -96,8 +97,8 @@ def quiet(context: Context) -> Iterator[None]:
     """While entered no agent lives: raises OperatorError where one does, and keeps others from starting a cycle."""
     prepare(context)
     with contextlib.ExitStack() as undo:
-        for path in (context.layout.live_lock, *map(context.layout.agent_lock, policy.AGENTS)):
-            lock = files.Lock(path)
+        agents = (files.Lock(context.layout.agent_lock(agent), Rank.AGENT) for agent in policy.AGENTS)
+        for lock in (files.Lock(context.layout.live_lock, Rank.LIVE), *agents):
             if not lock.acquire(timeout=0):
                 raise OperatorError(
                     "The agents live; their memory is in use.", "Stop them first: Ctrl-C, or ./agent stop"

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from agents import files, git, journal, roots, sandbox
 from agents.errors import AgentError
-from agents.layout import DATA, TREES
+from agents.layout import COMMANDS, DATA, TREES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -42,13 +43,15 @@ def cell(context: Context, made: RunPlan, environ: Mapping[str, str], linked: tu
     chosen = (*made.command.read, *map(Path, context.config.read), *linked, *_certificates(context))
     seen = (root, context.repo.common_dir) if not made.mutates else (context.repo.common_dir,)
     mine = (made.root,) if made.mutates else ()
+    registered = _registration(context, made.root)
+    kept = () if made.mutates else _own_commands(root)
     return sandbox.Cell(
         level=made.state.isolation,
         cwd=made.root,
-        read=(*seen, *outside, *chosen),
+        read=(*seen, *registered, *kept, *outside, *chosen),
         write=(*mine, box.outbox, box.home, *made.command.write),
         freeze=(made.root / ".git",) if made.mutates else (),
-        hide=(*_hidden(context, made), *_private(context, linked)),
+        hide=(*_hidden(context, made), *_private(context, linked, registered)),
         instead={**_config_instead(context, box.private), **_lent(box.home, made)},
         network=context.config.network == "on" or (made.command.network and context.config.network == "auto"),
         nested=made.command.nested,
@@ -65,13 +68,14 @@ def command_cell(context: Context, level: str, tree: Path, private: Path, linked
     files.remove_tree(home)
     files.make_folder(home)
     frozen = (tree / ".git",) if (tree / ".git").exists() else ()
+    registered = _registration(context, tree)
     return sandbox.Cell(
         level=level, cwd=tree, freeze=frozen, instead=_config_instead(context, private),
         read=(
-            context.repo.common_dir, *roots.tool_roots(context.environ, context.layout.root),
+            context.repo.common_dir, *registered, *roots.tool_roots(context.environ, context.layout.root),
             *map(Path, context.config.read), *linked,
         ),
-        write=(tree, home), hide=(*roots.secrets_in(tree, links=False), *_private(context, linked)),
+        write=(tree, home), hide=(*roots.secrets_in(tree, links=False), *_private(context, linked, registered)),
         network=context.config.network == "on",
     )  # fmt: skip
 
@@ -99,13 +103,32 @@ PRIVATE: Final = frozenset({".git", DATA, "agent_box"})
 """Folders of a checkout that no agent is shown."""
 
 
-def _private(context: Context, linked: tuple[Path, ...]) -> Iterator[Path]:
-    """What stays hidden in every cell, whatever else makes the folder around it readable."""
+def _registration(context: Context, tree: Path) -> tuple[Path, ...]:
+    """Where the repository keeps HEAD and index of the work tree *tree*; nothing for the checkout that it belongs to.
+
+    An agent may have written what its ``.git`` says: that counts only where it names a registration.
+    """
+    said = files.read_capped(tree / ".git", _LINK_CAP) or b""
+    folder = Path(os.path.realpath(context.repo.common_dir / "worktrees"))
+    found = Path(os.path.realpath(tree / os.fsdecode(said.removeprefix(b"gitdir:").strip().split(b"\0")[0])))
+    return (found,) if found.parent == folder else ()
+
+
+_LINK_CAP: Final = 4096
+
+
+def _private(context: Context, linked: tuple[Path, ...], registered: tuple[Path, ...]) -> Iterator[Path]:
+    """What stays hidden in every cell, whatever else makes the folder around it readable.
+
+    The registrations of work trees are hidden as a whole, but for the cell's own: those of other runs come and go at
+    any time, and a place that is gone by the time that it is hidden fails the sandbox.
+    """
     root, common = context.layout.root, context.repo.common_dir
     yield from (root / DATA, root / Path(TREES).parent)
     yield from (secret for folder in linked for secret in roots.secrets_in(folder))
     # Settings of git that may hold credentials, besides the one that a harmless one is shown instead of.
-    yield from (common / "config.worktree", *common.glob("worktrees/*/config.worktree"))
+    yield from (common / "config.worktree", *(own / "config.worktree" for own in registered))
+    yield common / "worktrees"
     for folder, inner, names in os.walk(common / "modules"):
         inner[:] = [name for name in inner if name not in {"objects", "refs", "logs", "hooks"}]
         yield from (Path(folder, name) for name in names if name in {"config", "config.worktree"})
@@ -115,8 +138,20 @@ def _hidden(context: Context, made: RunPlan) -> tuple[Path, ...]:
     root = context.layout.root
     if made.mutates:
         return roots.secrets_in(made.root, links=False)
-    own = (root / DATA, root / Path(TREES).parent, *(root / ".claude" / "commands").glob("run_*"))
+    own = (root / DATA, root / Path(TREES).parent, root / COMMANDS)
     return (*own, *roots.secrets_in(root))
+
+
+def _own_commands(root: Path) -> tuple[Path, ...]:
+    """The slash commands of the operator's own, which are shown in a folder that is hidden as a whole.
+
+    Those of runs come and go at any time: a place that is gone by the time that it is hidden fails the sandbox.
+    """
+    folder = root / COMMANDS
+    return tuple(path for path in sorted(folder.iterdir()) if not _OF_A_RUN.match(path.name)) if folder.is_dir() else ()
+
+
+_OF_A_RUN: Final = re.compile(r"run_[0-9a-f]{4}")
 
 
 def _config_instead(context: Context, private: Path) -> dict[Path, Path]:

@@ -122,8 +122,10 @@ class Dialect:
 
     readers: Mapping[tuple[str, str | None], Callable[[Mapping[str, Any]], Event]]
     """(type, subtype) to reader; a subtype of None stands for any."""
-    markers: tuple[bytes, ...]
-    """A line without any of these needs no decoding to know how the run stands; it is counted."""
+    markers: tuple[bytes, ...] = ()
+    """A line without any of these needs no decoding to know how the run stands; it is counted. All others are heard."""
+    last: tuple[bytes, ...] = ()
+    """Markers of results, of which the last one alone counts: in a flood the others may be passed over."""
     opening: tuple[bytes, ...] = ()
     """Markers of what stands at the beginning: looked for in the first mebibyte only, because looking costs."""
     counted: tuple[bytes, ...] = ()
@@ -179,6 +181,8 @@ class Progress:
     notes: tuple[str, ...] = ()
 
 
+_SAID: Final = 400
+"""Characters of what was said last; more than is shown, so that a secret in it can be known by its beginning."""
 _MAX_FACTS: Final = 200
 _TELLING: Final = ("goal.", "suffering.", "lesson.", "capability.", "request.", "cycle.")
 """How the kinds of the facts begin that are kept; the rest is chatter, of which a long cycle has much."""
@@ -218,12 +222,12 @@ def _session(seen: Progress, announced: str | None) -> Progress:
 
 
 def _said(seen: Progress, event: Said) -> Progress:
-    return dataclasses.replace(seen, in_flight=None, said=event.text[:_HEAD])
+    return dataclasses.replace(seen, in_flight=None, said=event.text[:_SAID])
 
 
 def _call(seen: Progress, event: ToolCall) -> Progress:
     name = event.name[:_NAME]
-    return dataclasses.replace(seen, in_flight=name, said=f"{name}({event.argument[:80]})")
+    return dataclasses.replace(seen, in_flight=name, said=f"{name}({event.argument})"[:_SAID])
 
 
 def _answered(seen: Progress, _: ToolResult) -> Progress:

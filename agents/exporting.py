@@ -50,9 +50,9 @@ def export(airlock: Airlock, *, given: Furnished | None = None, huge: int = HUGE
     more, HostError where it cannot be read or is too large.
     """
     taken = _Taken(airlock, given, huge)
-    counts = airlock.room.numstat(airlock.base, taken.tree)
+    _, counts, patch = taken.survey or airlock.room.survey(airlock.base, taken.tree)
     return Export(
-        tree=taken.tree, patch=airlock.room.difference(airlock.base, taken.tree) if taken.changes else b"",
+        tree=taken.tree, patch=patch,
         files=counts.files, added=counts.added, removed=counts.removed, binary=counts.binary,
         findings=tuple(_findings(airlock, taken)),
     )  # fmt: skip
@@ -60,15 +60,15 @@ def export(airlock: Airlock, *, given: Furnished | None = None, huge: int = HUGE
 
 def result_tree(airlock: Airlock, given: Furnished | None = None) -> str:
     """Id of the tree that an export of *airlock* would have now."""
-    return _Taken(airlock, given, HUGE).tree
+    return _Taken(airlock, given, HUGE, brief=True).tree
 
 
 class _Taken:
-    """The tree of an airlock as it is now, and what was noticed on the way."""
+    """The tree of an airlock as it is now, and what was noticed on the way; *brief* is without a survey of it."""
 
-    __slots__ = ("changes", "given", "ignored", "refused", "seen", "tree")
+    __slots__ = ("changes", "given", "ignored", "refused", "seen", "survey", "tree")
 
-    def __init__(self, airlock: Airlock, given: Furnished | None, huge: int) -> None:
+    def __init__(self, airlock: Airlock, given: Furnished | None, huge: int, *, brief: bool = False) -> None:
         room = airlock.room
         self.given = given if given and given.tree else recall(room.path)
         self.seen = inspect(airlock.path, huge=huge)
@@ -77,11 +77,19 @@ class _Taken:
         self.refused: list[bytes] = []
         leave = (*airlock.left, *self.seen.nested, *self.seen.huge)
         whole = room.snapshot(airlock.path, leave=leave, refused=self.refused)
-        found = room.changes(airlock.base, whole)
-        theirs = frozenset(room.changes(airlock.base, self.given.tree) if self.given and self.given.tree else ())
-        undone = [each for each in found if each in theirs or _GITLINK in {each.old_mode, each.new_mode}]
+        survey = None if brief else room.survey(airlock.base, whole)
+        found = survey.changes if survey else room.changes(airlock.base, whole)
+        undone = self._undone(airlock, found)
         self.changes = tuple(each for each in found if each not in set(undone))
         self.tree = room.with_entries(whole, _as_before(undone)) if undone else whole
+        # Of what is not the agent's work nothing is to be told.
+        self.survey = None if undone else survey
+
+    def _undone(self, airlock: Airlock, found: Iterable[Change]) -> list[Change]:
+        """Those of the changes *found* that are not the agent's work: what was furnished, and other repositories."""
+        given = self.given.tree if self.given else None
+        theirs = frozenset(airlock.room.changes(airlock.base, given) if given else ())
+        return [each for each in found if each in theirs or _GITLINK in {each.old_mode, each.new_mode}]
 
 
 def _as_before(changes: Iterable[Change]) -> list[tuple[str, str, bytes]]:

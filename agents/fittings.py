@@ -14,6 +14,7 @@ _ATTRIBUTES: Final = (
     "* -text -crlf -ident -filter !eol !working-tree-encoding !diff !merge !whitespace !conflict-marker-size"
     " !export-ignore !export-subst !delta\n"
 )
+# An object that a power cut has emptied would be taken for one that is there already, and never be written again.
 _CONFIG: Final = """\
 [core]
 \trepositoryformatversion = {version}
@@ -37,6 +38,8 @@ _CONFIG: Final = """\
 \tcheckStat = default
 \tsparseCheckout = {sparsecheckout}
 \tsparseCheckoutCone = {sparsecheckoutcone}
+\tfsync = {fsync}
+\tfsyncMethod = batch
 [extensions]
 \t{extension}
 [gc]
@@ -71,9 +74,10 @@ def _settings(repo: git.Repository) -> dict[str, str]:
     return {**_ASKED, **{os.fsdecode(key): os.fsdecode(value) or "true" for key, value in pairs}}
 
 
-def fittings(repo: git.Repository) -> dict[str, bytes]:
+def fittings(repo: git.Repository, *, passing: bool = False) -> dict[str, bytes]:
     """Files of a clean room for *repo*, by their path in it (design, section 7; facts G07-G09, G21, G22, G37, G38).
 
+    The objects of one that is *passing* are not made to survive a power cut.
     What the operator has git ignore, and which part of the tree he wants, is read now: before any agent runs.
     """
     asked = _settings(repo)
@@ -84,7 +88,10 @@ def fittings(repo: git.Repository) -> dict[str, bytes]:
     return {
         "HEAD": b"ref: refs/heads/none\n",
         "config": _CONFIG.format(
-            version=int(sha256), extension="objectFormat = sha256" if sha256 else "", **yes_no
+            version=int(sha256),
+            extension="objectFormat = sha256" if sha256 else "",
+            fsync="none" if passing else "loose-object",
+            **yes_no,
         ).encode(),
         "objects/info/alternates": _quoted(repo.common_dir / "objects") + b"\n",
         "info/attributes": _ATTRIBUTES.encode(),

@@ -1,17 +1,22 @@
 """Reads the recorded stream behind the recorder: counts every line, decodes those that say how the run stands.
 
-What decides (a result, an init) is found in any flood. What is counted (usage, repetitions) is told in so many lines
-that reading them all would let a flood keep the supervisor busy: of these as much is read as an agent that thinks can
-say, and of what is passed over it is said that it was.
+Nothing but a flood says more than a person could read in a minute each second. Of one only the beginning and what it
+said last are looked at; the rest is passed over and counted, and its last result is looked for from behind once there
+is time, or somebody would act on there being none. What is counted (usage, repetitions) is told in so many lines that
+reading them all would keep the supervisor busy too: of these as much is read as an agent that thinks can say. Of what
+was passed over it is said that it was.
 """
 
 from __future__ import annotations
 
+import dataclasses
+import itertools
+import math
 import os
 from typing import TYPE_CHECKING, Final
 
 from agents import files
-from agents.events import PARSE_LIMIT, Unread, decode
+from agents.events import PARSE_LIMIT, Fact, Init, Output, Result, Said, ToolCall, Unread, decode
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -21,51 +26,156 @@ if TYPE_CHECKING:
 
 _CHUNK: Final = 256 * 1024
 _LONG: Final = 64 * 1024
-_OPENING: Final = 1024 * 1024
+OPENING: Final = 1024 * 1024
+SIGHT: Final = OPENING
+"""Bytes that are looked at between two calls of :meth:`Follower.rest`: some five milliseconds of work. No less than an
+opening, all of which is looked at."""
 EFFORT: Final = 256 * 1024
 """Bytes of counted lines that are read out of bursts between two calls of :meth:`Follower.rest`, about a second: some
 ten milliseconds of work. An agent that thinks says less; what comes line by line is read anyway."""
 _FINAL_EFFORT: Final = 128 * EFFORT
 """The same at the end, when nobody waits; and where the whole of a dead run's stream is read again."""
-_LINE: Final = 256
+LINE: Final = 256
 """Bytes that reading one more line counts for, however short it is."""
+_STEP: Final = 448
+"""Bytes of a line above which stepping to its end costs less than counting (measured)."""
+_SAMPLE: Final = 64
+"""Lines after which it is decided again which of both is done."""
 _LONGEST_COUNTED: Final = 256 * 1024
 # What the answer of a program that prints plain text may be at most: the end of its output.
 TAIL: Final = 64 * 1024
 
 
 class Follower:
-    r"""Follows the file *path* in *dialect* from its byte *start* on.
+    r"""Follows the file *path* in *dialect* from its byte *start* on, up to its byte *end* where one is given.
 
     Memory is bounded by a chunk and the parse limit whatever the lines are: an unfinished line is remembered by its
     place in the file, not by its bytes. Lines end at ``\n`` alone, since agents print other line separators raw.
     """
 
-    def __init__(self, path: Path, dialect: Dialect, start: int = 0) -> None:
+    def __init__(self, path: Path, dialect: Dialect, start: int = 0, end: int | None = None) -> None:
         self._file = files.open_regular(path, os.O_RDONLY | os.O_CREAT)
+        self._end = end
         self._dialect = dialect
         self._markers: tuple[bytes, ...] = ()
         self._start = self._line = start
         self._read = start
         self._effort = EFFORT
-        self.lines = 0
-        """Lines seen, the last one included even if it never ended."""
+        # Where every marked line has to be heard nothing can be left out.
+        self._most = math.inf if dialect.markers else SIGHT
+        self._sight = self._most
+        self._lines = 0
+        self._uncounted: list[tuple[int, int]] = []
+        self._passed: list[tuple[int, int]] = []
+        """Pieces of whole lines, oldest first, that nobody has looked at and that came after the last result known."""
+
+    @property
+    def lines(self) -> int:
+        """Lines in what was looked at or passed over, the last one included, once it is over, even if it never ended.
+
+        What was passed over is counted when it is asked for.
+        """
+        while self._uncounted:
+            self._lines += sum(map(_ends, self._pieces(*self._uncounted.pop())))
+        return self._lines
 
     def rest(self) -> None:
-        """A second has passed: as much as :data:`EFFORT` may be read of what is only counted."""
+        """A second has passed: :data:`SIGHT` may be looked at, and :data:`EFFORT` read of what is only counted."""
         self._effort = max(self._effort, EFFORT)
+        self._sight = max(self._sight, self._most)
 
     def advance(self) -> Iterator[Event]:
-        """The events of what was recorded since the last call that matter: marked lines and the last one of a chunk."""
-        while data := os.pread(self._file, _CHUNK, self._read):
-            base, self._read = self._read, self._read + len(data)
-            self._markers = self._dialect.markers + (self._dialect.opening if base - self._start < _OPENING else ())
-            cut = data.rfind(b"\n")
-            if cut < 0:
-                continue
-            self.lines += data.count(b"\n")
-            yield from self._chunk(data[: cut + 1], base)
+        """The events of what was recorded since the last call that matter: marked lines and the last one of a chunk.
+
+        Once all that may be looked at was, the rest waits for :meth:`rest`; of what is too much then, the end counts.
+        """
+        while self._sight > 0:
+            yield from self._pass_over()
+            data = self._pread(_CHUNK, self._read)
+            if not data:
+                break
+            yield from self._look(data)
+
+    def _look(self, data: bytes) -> Iterator[Event]:
+        """Events of *data*, which was read at the place that is reached."""
+        base, self._read = self._read, self._read + len(data)
+        self._sight -= len(data)
+        dialect = self._dialect
+        opening = dialect.opening if base - self._start < OPENING else ()
+        self._markers = (*dialect.markers, *dialect.last, *opening)
+        cut = data.rfind(b"\n")
+        if cut >= 0:
+            self._lines += _ends(data)
+            yield from map(self._superseding, self._chunk(data[: cut + 1], base))
             self._line = base + cut + 1
+
+    def _superseding(self, event: Event) -> Event:
+        """*event*, before which no result counts any more if it is one."""
+        if isinstance(event, Result):
+            self._passed.clear()
+        return event
+
+    def _pass_over(self) -> Iterator[Event]:
+        """Leave out what is too much to be looked at, but for the opening and the end of it."""
+        reached = self._read
+        if math.isinf(self._sight) or reached - self._start < OPENING:
+            return
+        target = self._size() - int(self._sight)
+        if target <= reached:
+            return
+        begin = self._beginning(target, reached)
+        self._uncounted.append((reached, target))
+        self._read = target
+        # Without an end in it all of that is part of a line that is not over, and which is known by its beginning.
+        if begin > reached:
+            self._passed.append((self._line, begin))
+            self._line = begin
+        if self._dialect.counted:
+            yield Unread(target - reached)
+
+    def _beginning(self, place: int, least: int) -> int:
+        """Where the line begins that goes on at *place*; *least* if no line ends between the two."""
+        while place > least:
+            piece = self._pread(min(_CHUNK, place - least), max(least, place - _CHUNK))
+            place -= len(piece)
+            cut = piece.rfind(b"\n")
+            if cut >= 0:
+                return place + cut + 1
+            if not piece:
+                break
+        return least
+
+    def _pieces(self, start: int, end: int) -> Iterator[bytes]:
+        while start < end and (data := self._pread(min(_CHUNK, end - start), start)):
+            yield data
+            start += len(data)
+
+    def recall(self) -> Iterator[Event]:
+        """The last result in what was passed over, if there is none behind it: one event or none."""
+        passed = [*self._passed]
+        self._passed.clear()
+        found = (event for piece in reversed(passed) for event in self._backwards(*piece) if isinstance(event, Result))
+        yield from itertools.islice(found, 1)
+
+    def _backwards(self, start: int, end: int) -> Iterator[Event]:
+        """Events of the whole lines from *start* to *end* that may be results, the last one first."""
+        while end > start:
+            place = max(start, end - _CHUNK)
+            data = self._pread(end - place, place)
+            first = 0 if place == start else data.find(b"\n") + 1
+            if first == len(data):
+                # All of it is the end of one long line.
+                place = self._beginning(place, start)
+                data, first = self._pread(min(end - place, PARSE_LIMIT + 1), place), 0
+            yield from self._last(data, first)
+            end = place + first
+
+    def _last(self, data: bytes, start: int) -> Iterator[Event]:
+        """Events of the lines of data[start:] with the marker of a result, the last one first."""
+        end = len(data)
+        while (at := max((data.rfind(marker, start, end) for marker in self._dialect.last), default=-1)) >= 0:
+            end, over = data.rfind(b"\n", 0, at) + 1, data.find(b"\n", at)
+            yield decode(data[end : over if over >= 0 else len(data)], self._dialect)
 
     def _chunk(self, data: bytes, base: int) -> Iterator[Event]:
         """Events of *data*, which ends with a line's end and begins at *base* in the file."""
@@ -79,25 +189,23 @@ class Follower:
 
     def _reread(self, end: int) -> bytes:
         length = end - self._line
-        return (
-            os.pread(self._file, length, self._line) if length <= PARSE_LIMIT else os.pread(self._file, 200, self._line)
-        )
+        return self._pread(length, self._line) if length <= PARSE_LIMIT else self._pread(200, self._line)
 
     def _event(self, line: bytes, *, only_marked: bool) -> Iterator[Event]:
         # What is shown of a long line is not worth reading all of it.
-        needed = only_marked or len(line) > _LONG
-        if not line.strip():
-            return
-        if not needed or _holds(line, self._markers):
+        shown = not only_marked and len(line) <= _LONG
+        if _holds(line, self._markers):
             yield decode(line.rstrip(b"\n"), self._dialect)
         elif _holds(line[:_LONG], self._dialect.counted):
-            yield decode(line.rstrip(b"\n"), self._dialect) if self._affords(len(line)) else Unread(len(line))
+            yield decode(line.rstrip(b"\n"), self._dialect) if shown or self._affords(len(line)) else Unread(len(line))
+        elif shown and line.strip():
+            yield from _unmarked(decode(line.rstrip(b"\n"), self._dialect))
 
     def _affords(self, length: int) -> bool:
         """Whether a counted line of *length* bytes may be read; it is paid for."""
         if length > _LONGEST_COUNTED or self._effort <= 0:
             return False
-        self._effort -= length + _LINE
+        self._effort -= length + LINE
         return True
 
     def _inner(self, data: bytes, start: int, end: int) -> Iterator[Event]:
@@ -128,19 +236,30 @@ class Follower:
         return found
 
     def finish(self) -> Iterator[Event]:
-        """The events left at the end of the stream; a last line needs no end to count, a torn one is garbage."""
-        self._effort = _FINAL_EFFORT
+        """The events left at the end of the stream; a last line needs no end to count, a torn one is garbage.
+
+        All that was not passed over before is looked at.
+        """
+        self._effort, self._sight = _FINAL_EFFORT, math.inf
         yield from self.advance()
-        rest = os.pread(self._file, PARSE_LIMIT + 1, self._line)
+        rest = self._pread(PARSE_LIMIT + 1, self._line)
         if rest:
-            self.lines += 1
-            yield decode(rest, self._dialect)
+            self._lines += 1
+            yield self._superseding(decode(rest, self._dialect))
+        yield from self.recall()
+
+    def _size(self) -> int:
+        return os.fstat(self._file).st_size if self._end is None else self._end
+
+    def _pread(self, size: int, place: int) -> bytes:
+        """At most *size* bytes from *place* on, none of them behind the end."""
+        return os.pread(self._file, size if self._end is None else min(size, max(self._end - place, 0)), place)
 
     def tail(self) -> str:
         """The end of what was recorded, as text: the answer of a program that prints plain text."""
-        size = os.fstat(self._file).st_size
+        size = self._size()
         start = max(0, size - TAIL)
-        text = os.pread(self._file, TAIL, start).decode("utf-8", "replace")
+        text = self._pread(TAIL, start).decode("utf-8", "replace")
         if start == 0:
             return text
         # From the first whole line on, if there is one at all.
@@ -156,5 +275,26 @@ class Follower:
         os.close(self._file)
 
 
+def _unmarked(event: Event) -> Iterator[Event]:
+    """*event*, of a line without a marker, as far as it is for show.
+
+    Where such a line stands last in a piece it is read, elsewhere it is not; and a reader sees through an escaped
+    letter where a search for bytes does not. What a run comes to must not depend on how its output was cut into pieces.
+    """
+    if not isinstance(event, Init | Result | Fact):
+        yield dataclasses.replace(event, spend=None) if isinstance(event, Said | ToolCall | Output) else event
+
+
 def _holds(line: bytes, markers: Iterable[bytes]) -> bool:
     return any(marker in line for marker in markers)
+
+
+def _ends(data: bytes) -> int:
+    """How many lines end in *data*: long ones are stepped over, for counting looks at every byte."""
+    found, at = 0, data.find(b"\n")
+    while at >= 0:
+        found += 1
+        if found % _SAMPLE == 0 and at < found * _STEP:
+            return found + data.count(b"\n", at + 1)
+        at = data.find(b"\n", at + 1)
+    return found

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agents import aftermath, approval, files, inside, judgement, landing, plan, settle, verifying
 from agents.errors import BoxError, OperatorError, Tampered
+from agents.lockorder import Rank
 from agents.model import Actor, Status, step
 from agents.redact import visible
 
@@ -90,7 +91,7 @@ def merge(
     with _locked(context), _owned(context, name), _recorded(context, name):
         # A merge that was killed is finished before anybody judges what HEAD holds.
         aftermath.finish(context, name)
-        with judgement.bench(context, name) as room:
+        with _marked(context, name), judgement.bench(context, name) as room:
             case = _examined(context, name, room, branch, runner)
             _approved(context, case, approve, ask)
             return _land(context, case, room, failpoint)
@@ -169,9 +170,10 @@ def reject(
         meta, state = context.store.meta(name), context.store.load(name)
         if state.status not in {Status.REVIEW, Status.CRASHED, Status.STALLED, Status.STOPPED}:
             raise OperatorError(f"Run {meta.short_id} is {state.status}; there is nothing to reject.", _look_at(meta))
+        # The marker first: a kill in between would leave a state that the ledger contradicts for ever.
+        aftermath.mark(context, meta)
         state = context.store.update(name, lambda now: step(now, Status.REJECTED, Actor.HUMAN))
-        context.journal.append("run.rejected", name, {**plan.facts(meta, state), "why": why[:_REASON]}, anchor=True)
-        return aftermath.close_airlock(context, meta, state)
+        return aftermath.rejected(context, meta, state, why[:_REASON])
 
 
 def undo(
@@ -195,9 +197,9 @@ def undo(
         if context.journal.last(name).get("merge") != dict(state.merge):
             raise Tampered(f"State and ledger of {name} tell of different merges.", "Type: ./agent verify")
         _check_still_there(context, state)
-        with judgement.bench(context, name) as room:
+        with _marked(context, name), judgement.bench(context, name) as room:
             _take_back(context, meta, state.merge, room, failpoint)
-        return aftermath.undone(context, meta)
+            return aftermath.undone(context, meta)
 
 
 def _take_back(
@@ -260,7 +262,7 @@ def recover(context: Context, name: str) -> RunState | None:
     Forward where the branch has moved or nothing was edited since, else back to REVIEW. Raises HostError where the
     disk or git fail, Tampered where the journal is not what was written; both can be tried again.
     """
-    lock = files.Lock(context.layout.merge_lock)
+    lock = files.Lock(context.layout.merge_lock, Rank.MERGE)
     if not lock.acquire(timeout=0):
         return None
     with contextlib.ExitStack() as undoing:
@@ -277,7 +279,7 @@ def _look_at(meta: RunMeta) -> str:
 
 @contextlib.contextmanager
 def _locked(context: Context) -> Iterator[None]:
-    lock = files.Lock(context.layout.merge_lock)
+    lock = files.Lock(context.layout.merge_lock, Rank.MERGE)
     if not lock.acquire(timeout=_PATIENCE):
         raise OperatorError("Another merge is going on.", "Finish it first, or type: ./agent status")
     try:
@@ -296,6 +298,20 @@ def _owned(context: Context, name: str) -> Iterator[None]:
         yield
     finally:
         owner.release()
+
+
+@contextlib.contextmanager
+def _marked(context: Context, name: str) -> Iterator[None]:
+    """Have the next sweep look at the run should this process be killed; a refusal leaves it as it was."""
+    meta = context.store.meta(name)
+    aftermath.mark(context, meta)
+    try:
+        yield
+    except BaseException:
+        with contextlib.suppress(BoxError):
+            if not aftermath.unfinished(context, name):
+                context.store.deactivate(meta.short_id)
+        raise
 
 
 @contextlib.contextmanager

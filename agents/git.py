@@ -7,6 +7,7 @@ import hashlib
 import os
 import stat
 import subprocess
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -31,6 +32,10 @@ COMMONS_REF: Final = "refs/heads/agent-box/commons"
 _OWN_REFS: Final = (b"refs/agent-box/", b"refs/worktree/agent-box-", f"{COMMONS_REF} ".encode())
 
 
+LASTING: Final = ("-c", "core.fsync=all")
+"""Has git bring to the disk whatever it writes."""
+
+
 def environ(base: Mapping[str, str] | None = None) -> dict[str, str]:
     """The environment git runs with: *base* (default: this process's) without what would redirect it."""
     source = os.environ if base is None else base
@@ -39,14 +44,15 @@ def environ(base: Mapping[str, str] | None = None) -> dict[str, str]:
 
 
 def run(cwd: Path, *arguments: str, stdin: bytes = b"", sealed: bool = False, env: Mapping[str, str] | None = None,
-        patience: float = 120) -> subprocess.CompletedProcess[bytes]:  # fmt: skip
+        patience: float = 120, lasting: bool = False) -> subprocess.CompletedProcess[bytes]:  # fmt: skip
     """Run git in *cwd* and return what it said; raises HostError only where there is no git to run.
 
     *sealed* leaves out the user's and the system's configuration, hooks and the file system monitor. *env* is added to
-    the environment last; *patience* is the number of seconds after which git is given up.
+    the environment last; *patience* is the number of seconds after which git is given up. What is *lasting* survives
+    a power cut: by itself git brings neither a ref nor a loose object to the disk, and leaves an empty file.
     """
     extra = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"} if sealed else {}
-    guard = ("-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}")
+    guard = ("-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}", *(LASTING if lasting else ()))
     if not cwd.is_dir():
         raise HostError(f"The folder {cwd} is gone.", "cd to a folder that exists.")
     try:
@@ -75,9 +81,9 @@ def program(path: str) -> str:
     raise HostError("git is not installed.", "Type: apt install git")
 
 
-def output(cwd: Path, *arguments: str, stdin: bytes = b"", sealed: bool = False) -> bytes:
+def output(cwd: Path, *arguments: str, stdin: bytes = b"", sealed: bool = False, lasting: bool = False) -> bytes:
     """What git printed; raises HostError with git's own last words where it failed."""
-    done = run(cwd, *arguments, stdin=stdin, sealed=sealed)
+    done = run(cwd, *arguments, stdin=stdin, sealed=sealed, lasting=lasting)
     if done.returncode:
         raise HostError(f"git {arguments[0]} failed: {last_words(done)}", f"Try it yourself: git {arguments[0]}")
     return done.stdout
@@ -180,6 +186,8 @@ class Fingerprint:
 
     parts: Mapping[str, str] = field(default_factory=dict)
     """Name of a thing (``config``, ``hooks/…``, ``refs``, ``file …``) to its hash or stamp."""
+    index: str = ""
+    """Stamp of the index, empty where a stamp would not tell every change; no part of the comparison."""
 
     def changes(self, later: Fingerprint) -> tuple[str, ...]:
         """Names of the things that differ in *later*."""
@@ -196,7 +204,11 @@ def fingerprint(repo: Repository, before: Fingerprint | None = None) -> Fingerpr
     parts = _config_parts(repo)
     if before and any(before.parts.get(name) != value for name, value in parts.items()):
         return Fingerprint({**before.parts, **parts})
-    return Fingerprint({**parts, **_ref_parts(repo), **_file_parts(repo)})
+    # Before its flags are asked for: what changes in between makes another stamp.
+    index = _index_stamp(repo)
+    unchanged = before is not None and index == before.index != ""
+    flags = before.parts["index flags"] if before and unchanged else _index_flags(repo)
+    return Fingerprint({**parts, **_ref_parts(repo), **_file_parts(repo), "index flags": flags}, index)
 
 
 def _config_parts(repo: Repository) -> dict[str, str]:
@@ -223,10 +235,30 @@ def _hash_file(path: Path) -> str:
 
 
 def _ref_parts(repo: Repository) -> dict[str, str]:
-    refs = output(repo.root, "for-each-ref", "--format=%(refname) %(objectname)", sealed=True).splitlines()
-    theirs = b"\n".join(line for line in refs if not line.startswith(_OWN_REFS))
-    head = run(repo.root, "rev-parse", "HEAD", "--symbolic-full-name", "HEAD", sealed=True).stdout
-    return {"refs": hashlib.sha256(theirs).hexdigest(), "HEAD": head.decode("ascii", "replace")}
+    listed = output(repo.root, "for-each-ref", "--format=%(refname) %(objectname)", sealed=True).splitlines()
+    theirs = b"\n".join(line for line in listed if not line.startswith(_OWN_REFS))
+    return {"refs": hashlib.sha256(theirs).hexdigest(), "HEAD": _head(repo, listed)}
+
+
+def _head(repo: Repository, listed: Sequence[bytes]) -> str:
+    """Where HEAD is: its file, and the line of *listed* (name and commit) of the branch that it names."""
+    path = own_dir(repo) / "HEAD"
+    if (repo.common_dir / "reftable").exists() or path.is_symlink() or not path.is_file():
+        # There the file says nothing, or it is none that may be read without a look.
+        told = run(repo.root, "rev-parse", "HEAD", "--symbolic-full-name", "HEAD", sealed=True).stdout
+        return told.decode("ascii", "replace")
+    text = path.read_bytes().strip()
+    start = text.removeprefix(b"ref:").strip() + b" "
+    lines = [text, *(line for line in listed if line.startswith(start))]
+    return b"\n".join(lines).decode("utf-8", "replace")
+
+
+def own_dir(repo: Repository) -> Path:
+    """The git directory of this work tree: where its HEAD and its index are."""
+    link = repo.root / ".git"
+    if not link.is_file():
+        return repo.common_dir
+    return repo.root / os.fsdecode(link.read_bytes().removeprefix(b"gitdir:").strip())
 
 
 def _file_parts(repo: Repository) -> dict[str, str]:
@@ -237,11 +269,28 @@ def _file_parts(repo: Repository) -> dict[str, str]:
     for entry in filter(None, listed.split(b"\0")):
         state, name = entry[:2].decode("ascii", "replace"), os.fsdecode(entry[3:])
         parts[f"file {name}"] = f"{state} {_stamp(repo.root / name)}"
-    # A file that git was told to assume unchanged would not have been listed, whatever became of it.
+    return parts
+
+
+def _index_flags(repo: Repository) -> str:
+    """Hash of the flags in the index: a file that git was told to assume unchanged is not listed as changed."""
     flagged = [
         each for each in output(repo.root, "ls-files", "-v", "-z", sealed=True).split(b"\0") if each[:2] != b"H "
     ]
-    return {**parts, "index flags": hashlib.sha256(b"\0".join(flagged)).hexdigest()}
+    return hashlib.sha256(b"\0".join(flagged)).hexdigest()
+
+
+def _index_stamp(repo: Repository) -> str:
+    folder = own_dir(repo)
+    # A split index is in two files.
+    if any(folder.glob("sharedindex.*")):
+        return ""
+    try:
+        seen = (folder / "index").lstat()
+    except OSError:
+        return ""
+    # Whoever sets the other times back cannot set back when that was done.
+    return f"{seen.st_mode:o} {seen.st_size} {seen.st_ino} {seen.st_mtime_ns} {seen.st_ctime_ns}"
 
 
 def _stamp(path: Path) -> str:
@@ -265,6 +314,9 @@ def exclude(repo: Repository, patterns: Sequence[str]) -> None:
     start = "" if not present or present.endswith("\n") else "\n"
     with path.open("a", encoding="utf-8") as file:
         file.write(f"{start}# Agent Box\n" + "".join(f"{pattern}\n" for pattern in missing))
+        file.flush()
+        # What follows is made to survive a power cut, and git must not see it then either.
+        os.fsync(file.fileno())
 
 
 def ledger_ref(repo: Repository) -> str:
@@ -272,15 +324,37 @@ def ledger_ref(repo: Repository) -> str:
     link = repo.root / ".git"
     if not link.is_file():
         return LEDGER_REF
-    own = repo.root / os.fsdecode(link.read_bytes().removeprefix(b"gitdir:").strip())
     # A submodule's git directory is all its own.
-    return LEDGER_REF if own.resolve() == repo.common_dir.resolve() else LINKED_REF
+    return LEDGER_REF if own_dir(repo).resolve() == repo.common_dir.resolve() else LINKED_REF
 
 
 def write_anchor(repo: Repository, head: bytes) -> None:
     """Keep *head* (of the ledger) in a ref of the repository's own, where no airlock can write."""
-    blob = output(repo.root, "hash-object", "-w", "--stdin", stdin=head).decode().strip()
-    output(repo.root, "update-ref", ledger_ref(repo), blob)
+    blob = output(repo.root, "hash-object", "-w", "--stdin", stdin=head, lasting=True).decode().strip()
+    unlock(repo, ledger_ref(repo))
+    output(repo.root, "update-ref", ledger_ref(repo), blob, lasting=True)
+
+
+def unlock(repo: Repository, ref: str, commit: str | None = None) -> None:
+    """Remove the lock that a git of ours has left on *ref*, which was moving it to *commit* when the power was cut.
+
+    For who knows that no git of ours is alive. A lock with anything else in it, or nothing, is somebody else's. Without
+    *commit* the ref is one that only we move: any whole object id will do, and so will a lock that has been empty for
+    longer than the `git pack-refs` of anybody takes over one ref.
+    """
+    lock = (own_dir(repo) if ref == LINKED_REF else repo.common_dir) / f"{ref}.lock"
+    try:
+        content, age = lock.read_bytes().removesuffix(b"\n"), time.time() - lock.stat().st_mtime
+    except OSError:
+        return
+    whole = len(content) in _IDS and not content.strip(b"0123456789abcdef")
+    if content == commit.encode() if commit else whole or (not content and age > _ABANDONED):
+        lock.unlink(missing_ok=True)
+
+
+_ABANDONED: Final = 60.0
+_IDS: Final = frozenset({40, 64})
+"""Hex digits of an object id."""
 
 
 def read_anchor(repo: Repository) -> bytes | None:

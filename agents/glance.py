@@ -12,7 +12,7 @@ import stat
 import time
 
 from agents import views
-from agents.layout import ACTIVE, DATA, LEDGER, OWNER_LOCK, RUNS, STATE
+from agents.layout import ACTIVE, DASHBOARD, DATA, LEDGER, OWNER_LOCK, RUNS, STAGED, STALE, STATE
 from agents.times import epoch
 
 # The name alone tells type checkers; importing `typing` would cost `status` 4 ms.
@@ -25,6 +25,9 @@ TAIL: Final = 256 * 1024  # as agents.journal.TAIL, whose import is not cheap; a
 ROWS: Final = 30
 STALL_AFTER: Final = 300.0
 """Seconds, where a run's state does not say."""
+
+COMMONS_LOCK: Final = "refs/heads/agent-box/commons.lock"
+"""git's lock on the branch of the commons, below the git directory; a test compares it with the branch's name."""
 
 _DECIDING: Final = ("GIT_DIR", "GIT_WORK_TREE")
 """Variables that change the answer in ways that only the full command line knows."""
@@ -59,6 +62,9 @@ def _root(folder: str) -> str:
 
 
 def _rows(data: str) -> list[dict[str, Any]]:
+    if os.path.exists(os.path.join(os.path.dirname(data), ".git", COMMONS_LOCK)):
+        # Moved this moment, or the power was cut while it was: a sweep knows.
+        raise NotLean
     rows = views.fold(_entries(os.path.join(data, LEDGER)))[:ROWS]
     live = _live(data)
     return [{**row, **live.get(str(row.get("run")), {})} for row in rows]
@@ -82,7 +88,10 @@ def _entries(path: str) -> list[Mapping[str, Any]]:
 
 def _live(data: str) -> dict[str, dict[str, Any]]:
     """Every run with a marker; raises NotLean where one needs a watchdog."""
-    found = {}
+    found: dict[str, dict[str, Any]] = {}
+    if not os.path.isdir(data):
+        return found
+    _check_kept(data)
     folder = os.path.join(data, ACTIVE)
     for short_id in os.listdir(folder) if os.path.isdir(folder) else ():
         name = _read(os.path.join(folder, short_id)).decode()
@@ -95,6 +104,27 @@ def _live(data: str) -> dict[str, dict[str, Any]]:
             raise NotLean
         found[name] = {"status": state["status"], "phase": state.get("phase")}
     return found
+
+
+def _check_kept(data: str) -> None:
+    """Raise NotLean where a writer that was killed has left something for a sweep: half a file, or an old dashboard."""
+    staged = os.path.join(data, STAGED)
+    names = os.listdir(staged) if os.path.isdir(staged) else ()
+    if any(time.time() - os.lstat(os.path.join(staged, name)).st_mtime > STALE for name in names):
+        raise NotLean
+    if is_behind(os.path.join(data, LEDGER), os.path.join(data, DASHBOARD)):
+        raise NotLean
+
+
+def is_behind(ledger: str, dashboard: str) -> bool:
+    """Whether the *dashboard* lacks the last entry of the *ledger*: its writer was killed before it was drawn."""
+    try:
+        told = os.stat(ledger)
+        # Drawn after every entry, under the same lock. Where both are of one tick of the kernel's clock it may have
+        # been drawn for the entry before: drawing once more than needed costs little.
+        return told.st_size > 0 and told.st_mtime_ns >= os.stat(dashboard).st_mtime_ns
+    except FileNotFoundError:
+        return os.path.exists(ledger)
 
 
 def _is_owned(path: str) -> bool:

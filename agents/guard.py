@@ -2,32 +2,37 @@
 
 It is a child subreaper, so every orphan of the tree becomes its child and none can slip away by forking twice or taking
 a session of its own. A socket to the supervisor is its lifeline: when the other end is gone, even by SIGKILL, it kills
-everything and exits. Run by path with nothing but the standard library, so that it starts fast and stays small.
+everything, moves what the agent had said and nobody had recorded yet to the evidence, and exits. Every agent waits for
+it to start, so it imports next to nothing: not even `json` or `signal`.
 
-Words on the socket. From the supervisor: ``G`` release the agent, ``T`` end the tree politely, ``K`` end it now. From
-the guard, one JSON object a line: ``{"pid", "start"}``, ``{"exit"}``, ``{"error", "message"}``, ``{"reaped"}``.
+Words on the socket. From the supervisor: ``G`` release the agent, ``T`` end the tree politely, ``K`` end it now, ``Q``
+end it now and go: all is recorded. From the guard, a line each: ``pid PID START``, ``exit CODE``, ``error NUMBER
+MESSAGE``, ``reaped``.
 
-What is to be done before the agent's first instruction comes as JSON on a descriptor: ``files`` (descriptor to hex of
-what can be read from it), ``limits`` (resource to soft and hard limit), ``wrapped`` (the program is the outer half of
-a sandbox with a process namespace of its own) and ``refused`` (number and text of the error to give instead).
+What is to be done before the agent's first instruction comes on a descriptor (:func:`packed`): ``files`` (descriptor to
+hex of what can be read from it), ``limits`` (resource to soft and hard limit), ``wrapped`` (the program is the outer
+half of a sandbox with a process namespace of its own), ``refused`` (number and text of the error to give instead) and
+``rescue`` (see :func:`rescue`).
 """
 
 from __future__ import annotations
 
-import contextlib
 import fcntl
-import json
+import marshal
 import os
 import resource
 import select
-import signal
-import socket
 import sys
 import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import signal
+    from collections.abc import Mapping, Sequence
     from typing import Any
+else:
+    # The enumerations that `signal` puts around it take longer to make than an empty Python takes to start.
+    import _signal as signal
 
 _SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER, linux/prctl.h
 _TICK = 0.5
@@ -37,6 +42,22 @@ _DEFAULTED = (
 )  # fmt: skip
 _LAST_RESORT = 10.0
 """Seconds to wait for killed processes to vanish (one stuck in the kernel cannot be waited for)."""
+_RESCUE = 2.0
+"""Seconds that a rescue may take: whoever finds the run waits three for the guard to go."""
+_PIECE = 65536
+_START = "import sys; sys.path.append(sys.argv[1].rpartition('/')[0]); import guard; guard.main(sys.argv[2:])"
+
+
+def command(line: int | str, grace: float, spec: int, argv: Sequence[str]) -> list[str]:
+    """What starts the guard of *argv*; the arguments are those of :func:`main`."""
+    # Without -S a broken site directory could keep the guard from starting; it needs none. A script would be compiled
+    # anew for every agent: imported, it is not.
+    return [sys.executable, "-IS", "-c", _START, __file__, str(line), str(grace), str(spec), *argv]
+
+
+def packed(spec: Mapping[str, Any]) -> bytes:
+    """The bytes of *spec* as the guard reads them, which is the same Python as this one."""
+    return marshal.dumps(dict(spec))
 
 
 def adopt_orphans() -> bool:
@@ -83,23 +104,33 @@ def descendants(root: int) -> list[int]:
 def signal_all(pids: list[int], number: int) -> None:
     """Send signal *number* to each of *pids*; one that is gone is fine."""
     for pid in pids:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
+        try:
             os.kill(pid, number)
+        except (ProcessLookupError, PermissionError):
+            continue
 
 
 def collect() -> dict[int, int]:
     """Reap every child that has ended; returns pid to wait status."""
     ended = {}
-    with contextlib.suppress(ChildProcessError):
-        while True:
-            pid, status = os.waitpid(-1, os.WNOHANG)
-            if pid == 0:
-                break
-            ended[pid] = status
+    while has_children():
+        pid, status = os.waitpid(-1, os.WNOHANG)
+        if pid == 0:
+            break
+        ended[pid] = status
     return ended
 
 
-def end_tree(root: int, grace: float, line: socket.socket, wrapper: int | None = None) -> dict[int, int]:
+def has_children() -> bool:
+    """Whether this process has a child, living or not yet reaped; a subreaper without one has no descendants."""
+    try:
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return False
+    return True
+
+
+def end_tree(root: int, grace: float, line: int, wrapper: int | None = None) -> dict[int, int]:
     """End all descendants of *root* (this process): TERM, at most *grace* seconds, then KILL until none is left.
 
     Any further word on *line*, or its end, cuts the grace short: a second Ctrl-C means now. They are stopped before
@@ -121,11 +152,11 @@ def end_tree(root: int, grace: float, line: socket.socket, wrapper: int | None =
     return ended | collect()
 
 
-def _await_end(root: int, seconds: float, line: socket.socket | None = None) -> dict[int, int]:
+def _await_end(root: int, seconds: float, line: int | None = None) -> dict[int, int]:
     ended, deadline = collect(), time.monotonic() + seconds
     pause = 0.002
     while descendants(root) and time.monotonic() < deadline:
-        if select.select([line] if line else [], [], [], pause)[0]:
+        if select.select([] if line is None else [line], [], [], pause)[0]:
             break
         pause = min(pause * 2, 0.05)
         ended |= collect()
@@ -161,6 +192,33 @@ def _provide(number: int, content: bytes) -> None:
         os.close(handle)
 
 
+def rescue(left: Sequence[Sequence[int]], seconds: float = _RESCUE) -> None:
+    """Move to the evidence what a supervisor that died had not recorded, in at most *seconds*; all writers are dead.
+
+    Each of *left* is the descriptor of a pipe or spool file, that of the file in the box, the most bytes that the file
+    may have, and, for a spool file, how many bytes of the file were not copied from it (-1 for a pipe).
+    """
+    deadline = time.monotonic() + seconds
+    for source, target, limit, before in left:
+        try:
+            size = os.lseek(target, 0, os.SEEK_END)
+            if before >= 0:
+                os.lseek(source, size - before, os.SEEK_SET)
+            while size < limit and time.monotonic() < deadline and (data := os.read(source, min(_PIECE, limit - size))):
+                size += _write(target, data)
+            os.fsync(target)
+        except OSError:
+            # The disk is full, or a pipe is held open by a process that cannot be killed: what is there is there.
+            continue
+
+
+def _write(target: int, data: bytes) -> int:
+    written = 0
+    while written < len(data):
+        written += os.write(target, data[written:])
+    return written
+
+
 def _launch(argv: list[str], spec: dict[str, Any]) -> tuple[int, int, int]:
     """Fork the agent, held at a gate; returns its pid, the gate's write end and the read end for an exec error."""
     gate_read, gate_write = os.pipe()
@@ -188,21 +246,24 @@ def _launch(argv: list[str], spec: dict[str, Any]) -> tuple[int, int, int]:
 class Guard:
     """One agent and its tree, watched until both are over."""
 
-    def __init__(self, line: socket.socket, argv: list[str], grace: float, spec: dict[str, Any]) -> None:
+    def __init__(self, line: int, argv: list[str], grace: float, spec: dict[str, Any]) -> None:
         self._line = line
         self._grace = grace
+        self._left: list[list[int]] = spec.get("rescue", [])
         self._pid, self._gate, self._error = _launch(argv, spec)
         self._wrapper = self._pid if spec.get("wrapped") else None
         self._exit: int | None = None
 
-    def _tell(self, **facts: object) -> None:
-        # A supervisor that is gone is noticed by the next read.
-        with contextlib.suppress(OSError):
-            self._line.sendall(json.dumps(facts).encode() + b"\n")
+    def _tell(self, *words: object) -> None:
+        try:
+            os.write(self._line, " ".join(map(str, words)).replace("\n", " ").encode("utf-8", "replace") + b"\n")
+        except OSError:
+            # A supervisor that is gone is noticed by the next read.
+            return
 
     def watch(self) -> None:
-        """Serve the supervisor's words until the tree is gone."""
-        self._tell(pid=self._pid, start=start_ticks(self._pid))
+        """Serve the supervisor's words until it needs no guard any more."""
+        self._tell("pid", self._pid, start_ticks(self._pid) or 0)
         poll = select.poll()
         poll.register(self._line, select.POLLIN | select.POLLHUP)
         poll.register(os.pidfd_open(self._pid), select.POLLIN)
@@ -210,53 +271,69 @@ class Guard:
             # The agent's own end makes its pidfd readable for good, so it is looked at only until it was told.
             ready = [handle for handle, _ in poll.poll(_TICK * 1000)]
             self._notice(collect())
-            if self._exit is not None and len(ready) == 1 and ready[0] != self._line.fileno():
+            if self._exit is not None and len(ready) == 1 and ready[0] != self._line:
                 poll.unregister(ready[0])
-            if self._line.fileno() in ready and self._obey(self._line.recv(1)):
+            if self._line in ready and self._obey(self._word()):
                 return
+
+    def _word(self) -> bytes:
+        """The supervisor's next word; empty once it is gone."""
+        try:
+            return os.read(self._line, 1)
+        except OSError:
+            # So ends a socket whose other end had not read all when it was closed, or killed.
+            return b""
 
     def _obey(self, word: bytes) -> bool:
         if word == b"G":
             self._release()
             return False
-        grace = self._grace if word == b"T" else 0
-        self._notice(end_tree(os.getpid(), grace, self._line, self._wrapper))
-        self._tell(reaped=True)
-        return True
+        if has_children():
+            grace = self._grace if word == b"T" else 0
+            self._notice(end_tree(os.getpid(), grace, self._line, self._wrapper))
+        self._tell("reaped")
+        if not word:
+            rescue(self._left)
+        # After T and K the supervisor still has to record what was said: until then it can die.
+        return word in {b"", b"Q"}
 
     def _release(self) -> None:
-        # It may have been killed at its gate; its end is then told like any other.
-        with contextlib.suppress(BrokenPipeError):
+        try:
             os.write(self._gate, b"G")
-        os.close(self._gate)
+        except BrokenPipeError:
+            # It was killed at its gate; its end is told like any other.
+            return
+        finally:
+            os.close(self._gate)
         # Closed by a successful exec, so this returns at once either way.
         said = os.read(self._error, 4096).decode("utf-8", "replace")
         if said:
-            number, _, message = said.partition(" ")
-            self._tell(error=int(number), message=message)
+            self._tell("error", said)
 
     def _notice(self, ended: dict[int, int]) -> None:
         if self._pid in ended and self._exit is None:
             self._exit = os.waitstatus_to_exitcode(ended[self._pid])
-            self._tell(exit=self._exit)
+            self._tell("exit", self._exit)
 
 
 def main(arguments: list[str]) -> None:
-    """``guard.py SOCKET_FD GRACE SPEC_FD PROGRAM [ARGUMENT ...]``; a socket ``-`` runs the program unwatched."""
+    """``SOCKET_FD GRACE SPEC_FD PROGRAM [ARGUMENT ...]``; a socket ``-`` runs the program unwatched."""
     descriptor, grace, given, *argv = arguments
     with os.fdopen(int(given), "rb") as file:
-        spec = json.load(file)
+        spec = marshal.load(file)  # noqa: S302 - from the supervisor, over a descriptor that nobody else has
     if descriptor == "-":
         become(argv, spec)
-    line = socket.socket(fileno=int(descriptor))
-    line.set_inheritable(False)
+    line = int(descriptor)
+    # None of these is the agent's.
+    for handle in (line, *(handle for source, target, *_ in spec.get("rescue", ()) for handle in (source, target))):
+        os.set_inheritable(handle, False)
     adopt_orphans()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     # Ignored by whoever started us, it would make the kernel throw exit codes away.
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     guard = Guard(line, argv, float(grace), spec)
-    # The agent alone keeps the pipes open: their end is then the end of its tree.
+    # The agent alone can write to the pipes: their end is then the end of its tree.
     nowhere = os.open(os.devnull, os.O_RDWR)
     for standard in (0, 1, 2):
         os.dup2(nowhere, standard)

@@ -38,7 +38,7 @@ class IndexLock:
         files.write(self._token, token)
         deadline = time.monotonic() + patience
         # Exclusive and whole at once: a lock of ours never lacks the words that it is known by.
-        while not files.create(self._lock, token):
+        while not files.create(self._lock, token, aside=self._token):
             if time.monotonic() > deadline:
                 raise OperatorError(
                     "Another git command is at work in this checkout.",
@@ -64,16 +64,20 @@ class IndexLock:
         """Make the new index the operator's and give the lock back: two renames, as git itself does it."""
         with files.reported("write the index"):
             if not self.is_publishing():
-                temporary = self._lock.with_name(f"{self._lock.name}.{secrets.token_hex(8)}")
+                # Always the same, so that a recovery replaces what was cut off: only who has the lock comes here.
+                temporary = self._lock.with_name(f"{self._lock.name}.agent-box")
                 try:
                     shutil.copyfile(self._new, temporary)
                     # core.sharedRepository may have given the index other permissions than ours.
                     shutil.copymode(self._index if self._index.exists() else self._new, temporary)
+                    files.sync_file(temporary)
                     temporary.replace(self._lock)
                 finally:
                     temporary.unlink(missing_ok=True)
             step("unlock the index")
             self._lock.replace(self._index)
+            # The run is going to be called merged, and the journal to be removed.
+            files.sync_folder(self._index.parent)
 
     def release(self) -> None:
         """Give the lock back if it is ours."""

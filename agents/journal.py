@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import itertools
 import json
 import os
 from pathlib import Path
@@ -12,14 +13,16 @@ from typing import TYPE_CHECKING, Any, Final
 from agents import files, git, ledger, views
 from agents.errors import Tampered
 from agents.ledger import Head
-from agents.portraits import Portraits
+from agents.lockorder import Rank
+from agents.scroll import Scroll
 from agents.times import iso
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from agents.git import Repository
     from agents.layout import Layout
+    from agents.portraits import Portraits
     from agents.times import Clock
 
 TAIL: Final = 256 * 1024
@@ -34,7 +37,7 @@ class Journal:
         self._layout = layout
         self._repo = repo
         self._clock = clock
-        self._portraits = Portraits(layout)
+        self._portraits: Portraits | None = None
         self.head_file = state_home / "agent-box" / _repo_id(repo) / "head.json" if state_home else None
 
     def append(self, event: str, run: str | None, facts: Mapping[str, Any], *, anchor: bool = False) -> None:
@@ -42,15 +45,22 @@ class Journal:
 
         Raises HostError where it cannot be written: a run whose end cannot be recorded has not ended well.
         """
-        with files.reported("write the ledger"), files.Lock(self._layout.ledger_lock):
+        with files.reported("write the ledger"), self._locked():
             self._repair()
             before = self._head()
             vouched = self._vouched(before, in_git=anchor)
-            line, head = ledger.link(before, time=iso(self._clock.wall()), event=event, run=run, facts=_bounded(facts))
+            line, head = ledger.link(before, time=iso(self._clock.wall()), event=event, run=run, facts=bounded(facts))
             self._write(line)
             if vouched:
                 self._keep(head, in_git=anchor)
             self._draw()
+
+    @contextlib.contextmanager
+    def _locked(self) -> Iterator[None]:
+        # An entry may be the first thing that a repository gets of us.
+        files.make_folder(self._layout.ledger_lock.parent)
+        with files.Lock(self._layout.ledger_lock, Rank.LEDGER):
+            yield
 
     def _write(self, line: bytes) -> None:
         handle = files.open_regular(self._layout.ledger, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
@@ -119,26 +129,29 @@ class Journal:
             return git.read_anchor(self._repo) is None
         if kept is None and in_git:
             kept = Head.from_json(git.read_anchor(self._repo))
-        if kept is None or kept == head:
+        if kept is None or kept == head or not kept.seq:
             return True
-        behind = head.seq - kept.seq
-        lines = self._tail(lines=1).split(b"\n")[1:-1]
-        if 0 <= behind < len(lines):
-            return ledger.digest(lines[-1 - behind]) == kept.sha256
-        return ledger.compare(kept, self.lines(), "") is None
+        # Looked for from the end: no more is read than what the witness is behind.
+        return kept.seq < head.seq and self._digest_of(head.seq - kept.seq) == kept.sha256
+
+    def _digest_of(self, behind: int) -> str | None:
+        """Digest of the line that has *behind* lines after it, or None where there is none."""
+        with self.scroll() as scroll:
+            line = next(itertools.islice(scroll.backwards(), behind, None), None)
+        return None if line is None else ledger.digest(line)
 
     def _keep(self, head: Head, *, in_git: bool) -> None:
         """Keep the head where no airlock can write; a home that cannot be written costs that witness, not the run."""
         if self.head_file:
             with contextlib.suppress(OSError):
                 files.make_folder(self.head_file.parent)
-                files.write(self.head_file, head.to_json(), durable=False)
+                files.write(self.head_file, head.to_json(), durable=False, alone=True)
         if in_git:
             git.write_anchor(self._repo, head.to_json())
 
     def check_head(self) -> None:
         """Raise Tampered where the ledger ends with something that is no entry; a torn end is no flaw."""
-        with files.Lock(self._layout.ledger_lock):
+        with self._locked():
             self._repair()
             self._head()
 
@@ -151,7 +164,7 @@ class Journal:
 
     def accept(self) -> Head:
         """Take today's ledger for the true one: keep its head in every anchor."""
-        with files.reported("keep the head of the ledger"), files.Lock(self._layout.ledger_lock):
+        with files.reported("keep the head of the ledger"), self._locked():
             self._repair()
             head = self._head()
             self._keep(head, in_git=True)
@@ -159,19 +172,26 @@ class Journal:
 
     def mend(self) -> int:
         """Set a broken chain aside and keep its sound beginning; returns how many lines are gone from the ledger."""
-        with files.reported("mend the ledger"), files.Lock(self._layout.ledger_lock):
+        with files.reported("mend the ledger"), self._locked():
             self._repair()
-            lines = self.lines()
-            flaw, head, _ = ledger.check(lines)
-            if flaw is None:
-                return 0
-            # A change in a line shows at the next one, so the blamed line itself is not kept.
-            sound = min(head.seq, flaw.line - 1)
-            files.make_folder(self._layout.quarantine)
-            stamp = iso(self._clock.wall()).replace(":", "")
-            files.write(self._layout.quarantine / f"ledger-{stamp}", b"".join(line + b"\n" for line in lines))
-            files.write(self._layout.ledger, b"".join(line + b"\n" for line in lines[:sound]))
-        return len(lines) - sound
+            with self.scroll() as scroll:
+                walk = ledger.Walk()
+                for _ in walk.entries(scroll.forwards()):
+                    pass
+                if walk.flaw is None:
+                    return 0
+                # A change in a line shows at the next one, so the blamed line itself is not kept.
+                sound = min(walk.head.seq, walk.flaw.line - 1)
+                self._set_aside()
+                files.write_parts(self._layout.ledger, _ended(itertools.islice(scroll.forwards(), sound)))
+                return sum(1 for _ in scroll.forwards()) - sound
+
+    def _set_aside(self) -> None:
+        """Keep a copy of the whole ledger in the quarantine."""
+        files.make_folder(self._layout.quarantine)
+        stamp = iso(self._clock.wall()).replace(":", "")
+        with self.scroll() as scroll:
+            files.write_parts(self._layout.quarantine / f"ledger-{stamp}", scroll.copied())
 
     def rows(self) -> tuple[list[dict[str, Any]], bool]:
         """Rows of the newest runs, and whether there are older ones."""
@@ -181,27 +201,46 @@ class Journal:
         return views.fold(entries), more or bool(cut)
 
     def last(self, run: str) -> Mapping[str, Any]:
-        """What the ledger says of *run* by now; usually found in its tail, else costs a look at the whole ledger."""
+        """What the ledger says of *run* by now; costs what :meth:`story` costs."""
+        return next(iter(views.fold(self.story(run))), {})
+
+    def story(self, run: str) -> list[Mapping[str, Any]]:
+        """The entries of *run*, oldest first.
+
+        Read from the end back to the run's start, so that the cost is the age of the run and not that of the ledger;
+        only for a run whose start is not there all of it is read, in bounded memory.
+        """
         name = json.dumps(run).encode()
-        for lines in (self._tail_bytes().split(b"\n")[1:], self.lines()):
-            rows = views.fold(entry for line in lines if name in line and (entry := ledger.read(line)))
-            found = [row for row in rows if row["run"] == run]
-            if found:
-                return found[0]
-        return {}
+        found: list[Mapping[str, Any]] = []
+        with self.scroll() as scroll:
+            for page in scroll.pages():
+                lines = reversed(page.split(b"\n")) if name in page else ()
+                for entry in filter(None, (ledger.read(line) for line in lines if name in line)):
+                    if entry.get("run") == run:
+                        found.append(entry)
+                        if entry.get("event") == ledger.BEGINNING:
+                            return found[::-1]
+        return found[::-1]
+
+    def scroll(self) -> Scroll:
+        """The ledger's whole lines as they stand now, to be read line by line and closed."""
+        return Scroll(self._layout.ledger)
+
+    def each(self) -> Iterator[Mapping[str, Any]]:
+        """All entries that can be read, oldest first, one at a time; costs a look at the whole ledger."""
+        with self.scroll() as scroll:
+            for line in scroll.forwards():
+                if entry := ledger.read(line):
+                    yield entry
 
     def entries(self) -> list[Mapping[str, Any]]:
-        """All entries that can be read, oldest first; costs a look at the whole ledger."""
-        return [entry for line in self.lines() if (entry := ledger.read(line))]
+        """All entries at once, where the ledger is known to be small."""
+        return list(self.each())
 
     def lines(self) -> list[bytes]:
-        """All whole lines, raw, without their ends."""
-        try:
-            with os.fdopen(files.open_regular(self._layout.ledger), "rb") as file:
-                data = file.read()
-        except FileNotFoundError:
-            return []
-        return data[: len(data) - ledger.torn(data)].split(b"\n")[:-1]
+        """All whole lines at once, raw, without their ends, where the ledger is known to be small."""
+        with self.scroll() as scroll:
+            return list(scroll.forwards())
 
     def torn(self) -> int:
         """Bytes of a torn last line."""
@@ -213,24 +252,54 @@ class Journal:
         with contextlib.suppress(OSError):
             files.write(
                 self._layout.dashboard,
-                views.index_md(rows, older=older, lives=self._portraits.lines()).encode(),
+                views.index_md(rows, older=older, lives=self._lives()).encode(),
                 durable=False,
+                ordered=True,
             )
+
+    def _lives(self) -> list[str]:
+        """Lines on the hollow agents; what draws them is imported where some have lived."""
+        if not any((self._layout.memory / each).is_dir() for each in ("identity", "goals")):
+            return []
+        if self._portraits is None:
+            from agents.portraits import Portraits
+
+            self._portraits = Portraits(self._layout)
+        return self._portraits.lines()
+
+    def catch_up(self) -> None:
+        """Do what a writer that was killed has left undone after its entry: the head's witness and the dashboard."""
+        lock = files.Lock(self._layout.ledger_lock, Rank.LEDGER)
+        with files.reported("write INDEX.md"), contextlib.ExitStack() as undo:
+            if not lock.acquire(timeout=0):
+                # A writer that lives is at it: an operator who looks need not wait for all that are at work.
+                return
+            undo.callback(lock.release)
+            self._repair()
+            # The entry was anchored when the power was cut: a lock on the anchor is that git's, which is dead.
+            git.unlock(self._repo, git.ledger_ref(self._repo))
+            head = self._head()
+            if self._vouched(head, in_git=False):
+                self._keep(head, in_git=False)
+            self._draw()
 
     def redraw(self) -> None:
         """Draw the dashboard anew from the ledger."""
-        with files.reported("write INDEX.md"), files.Lock(self._layout.ledger_lock):
+        with files.reported("write INDEX.md"), self._locked():
             self._draw()
 
 
-def _bounded(value: Any) -> Any:
-    """*value* without endless texts and lists: parts of it come from the agent, and every entry is read again often."""
+def bounded(value: Any) -> Any:
+    """*value* without endless texts and lists: parts of it come from the agent, and every entry is read again often.
+
+    What :meth:`Journal.append` writes of the facts that it is given.
+    """
     if isinstance(value, str):
         return value[:_LONGEST]
     if isinstance(value, dict):
-        return {str(key)[:_LONGEST]: _bounded(part) for key, part in list(value.items())[:_MOST]}
+        return {str(key)[:_LONGEST]: bounded(part) for key, part in list(value.items())[:_MOST]}
     if isinstance(value, list | tuple):
-        return [_bounded(part) for part in value[:_MOST]]
+        return [bounded(part) for part in value[:_MOST]]
     if isinstance(value, int) and abs(value) > _GREATEST:
         return _GREATEST
     return value
@@ -239,6 +308,10 @@ def _bounded(value: Any) -> Any:
 _LONGEST: Final = 2000
 _MOST: Final = 100
 _GREATEST: Final = 2**63
+
+
+def _ended(lines: Iterator[bytes]) -> Iterator[bytes]:
+    return (line + b"\n" for line in lines)
 
 
 def _repo_id(repo: Repository) -> str:
@@ -261,6 +334,26 @@ def evidence(entry: Mapping[str, Any]) -> Mapping[str, str]:
     return sealed if isinstance(sealed, dict) else {}
 
 
-def as_json(rows: list[dict[str, Any]]) -> str:
+def is_told(fact: str) -> bool:
+    """Whether a *fact* of a run is for people and their programs; the sealed hashes are not."""
+    return fact != "evidence"
+
+
+def as_json(rows: Sequence[Mapping[str, Any]]) -> str:
     """Rows for `--json`, without the sealed hashes."""
-    return json.dumps([{name: value for name, value in row.items() if name != "evidence"} for row in rows], indent=1)
+    return "\n".join(json_texts(rows))
+
+
+def json_texts(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """The lines of :func:`as_json`, some at a time: all rows as one text would be as large as they are."""
+    if not rows:
+        yield "[]"
+        return
+    for start in range(0, len(rows), _BATCH):
+        some = [{name: row[name] for name in row if is_told(name)} for row in rows[start : start + _BATCH]]
+        text = json.dumps(some, indent=1)
+        head = "[\n" if not start else ""
+        yield head + text[2:-2] + ("\n]" if start + _BATCH >= len(rows) else ",")
+
+
+_BATCH: Final = 500

@@ -101,11 +101,11 @@ def shown(patch: bytes) -> str:
 @contextlib.contextmanager
 def bench(context: Context, name: str) -> Iterator[CleanRoom]:
     """A clean room for one look at the run *name*, gone afterwards; the caller holds the merge lock."""
-    path = context.store.box(name).path / "private" / "gate.git"
+    path = context.store.box(name).bench
     # One that a killed merge left behind was made for another HEAD.
     files.remove_tree(path)
     try:
-        yield CleanRoom.make(path, context.repo)
+        yield CleanRoom.make(path, context.repo, passing=True)
     finally:
         files.remove_tree(path)
 
@@ -143,11 +143,10 @@ def examine(context: Context, name: str, room: CleanRoom, *, branch: str | None 
     if merged.tree is None:
         paths = tuple(visible(path.decode("utf-8", "backslashreplace")) for path in merged.conflicts)
         raise Conflict(paths, str((state.patch or {})["base"]))
-    changes = room.changes(head, merged.tree)
+    changes, counts, text = room.survey(head, merged.tree)
     if not changes:
         raise OperatorError("Everything that it changed is already there.", f"Type: ./agent reject {meta.short_id}")
-    sizes = Sizes(*room.numstat(head, merged.tree))
-    text = room.difference(head, merged.tree)
+    sizes = Sizes(*counts)
     verdict = risk.judge(changes, sizes, links=_links(room, changes), text=risk.read_patch(text))
     if verdict.refused:
         raise AgentError(" ".join(map(str, verdict.refused)), f"Type: ./agent reject {meta.short_id}")
@@ -175,10 +174,10 @@ class Conflict(OperatorError):  # noqa: N818 - it names what was found
 def _evidence(context: Context, name: str, state: RunState) -> bytes:
     """The patch of the run, after ledger, state, envelope and file were found to agree (M05-M08)."""
     # Chain, anchors outside of the repository, and the seal over every file of the box (M06, M08).
-    flaws = audit.audit(context, name).flaws
+    flaws = audit.of_run(context, name)
     if flaws:
         raise Tampered(flaws[0].message, _HINT)
-    entries = [entry for entry in context.journal.entries() if entry.get("run") == name]
+    entries = context.journal.story(name)
     facts = audit.last_facts(entries).get(name, {})
     # The seal of the last end counts; a run that was never finished by its supervisor has none.
     sealed: Mapping[str, str] = next(filter(None, map(journal.evidence, reversed(entries))), {})

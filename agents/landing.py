@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from agents.git import Repository
 
 _JOURNAL_LIMIT: Final = 256 * 1024 * 1024
-_PIECES: Final = ("merge.json", "lock", "stage", "index", "scratch", "room.git")
+_PIECES: Final = ("merge.json", "lock", "stage", "index", "index.lock", "scratch", "scratch.lock", "room.git")
 
 
 def unwatched(_name: str) -> None:
@@ -123,7 +123,7 @@ def _swap(repo: Repository, move: Move) -> None:
         words = ["-d", move.target, str(move.before)]
     else:
         words = ["--create-reflog", move.target, move.after, move.before or ""]
-    done = git.run(repo.root, "update-ref", *reason, *words)
+    done = git.run(repo.root, "update-ref", *reason, *words, lasting=True)
     if done.returncode == 0:
         return
     # git's words for a lost race differ between versions; where the ref stands now does not.
@@ -171,7 +171,9 @@ def _refresh(repo: Repository, move: Move, folder: Path) -> None:
     Not where attributes have changed: git would run what they name to compare (G32).
     """
     if not staging.changes_attributes(move.changes):
-        staging.with_index(repo, folder / "index", "update-index", "-q", "--refresh")
+        # Of a git that died here before: whoever comes here holds the run, so nobody else is at it.
+        (folder / "index.lock").unlink(missing_ok=True)
+        staging.with_index(repo, folder / "index", "update-index", "-q", "--refresh", lasting=True)
 
 
 def recover(repo: Repository, folder: Path, step: Callable[[str], None] = unwatched) -> Landed | None:
@@ -185,6 +187,8 @@ def recover(repo: Repository, folder: Path, step: Callable[[str], None] = unwatc
         withdraw(repo, folder)
         return None
     move, stamps = read
+    # Whoever comes here holds the run: the git that was to move the ref is dead.
+    git.unlock(repo, move.target, move.after)
     now = _at(repo, move.target)
     if now == move.before and move.before != move.after and _is_ready(repo, move, stamps, folder):
         step("move the ref")
@@ -289,7 +293,7 @@ def committed(room: CleanRoom, tree: str, parent: str, message: str, env: Mappin
     """
     # Made where nothing of an agent's is obeyed, and looked through by git on its way out of there.
     commit = room.commit(tree, (parent, *others), message, identity=env)
-    room.send(commit)
+    room.send(commit, (parent, *others))
     return commit
 
 

@@ -10,14 +10,14 @@ import os
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from agents import airlock, enclosure, environment, files, plan, procs, settle
+from agents import enclosure, environment, files, plan, procs, settle
 from agents.follower import Follower
 from agents.model import Phase
 from agents.pump import Ending, Pump
 from agents.recorder import PipeRecorder, SpoolRecorder
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from agents.context import Context
@@ -89,26 +89,53 @@ def _drive(
         files.write(box.private / name, data, durable=False)
     spool = _fresh(box.spool) if engine.output == "spool" else None
     cell = enclosure.cell(context, made, env, bench.linked if bench else ())
-    child = procs.spawn(
-        made.command.argv, cwd=made.root, env=env, stdin=stdin, spool=spool, grace=made.limits.grace, cell=cell
-    )
+    with _rescue(box, spool, made.limits.max_output) as rescue:
+        child = procs.spawn(
+            made.command.argv, cwd=made.root, env=env, stdin=stdin, spool=spool, grace=made.limits.grace, cell=cell,
+            rescue=rescue,
+        )  # fmt: skip
     with contextlib.ExitStack() as undo:
         undo.callback(child.close)
-        # The agent is released only when its identity is on disk, so no agent ever runs that nobody can find.
-        context.store.update(made.meta.run_name, lambda state: _running(state, child))
         stream = undo.enter_context(_closing(_recorder(child, spool, box, made.limits.max_output)))
         stderr = PipeRecorder(child.stderr, box.stderr, STDERR_LIMIT, drop=True)
         undo.enter_context(_closing(stderr))
+        # The agent is released only when its identity is told, so no agent ever runs that nobody can find. It need not
+        # survive a power cut, which no agent does.
+        context.store.update(made.meta.run_name, lambda state: _running(state, child), durable=False)
         follower = Follower(box.stream, engine.dialect, start=stream.size)
         undo.callback(follower.close)
         pump = Pump(
             child, stream, stderr, follower, made.limits, context.clock, listener,
-            stamp=partial(airlock.stamp, made.root) if made.mutates else str, free=partial(files.free, box.path),
+            stamp=_stamp(made), free=partial(files.free, box.path),
         )  # fmt: skip
         ending = pump.run(interrupts)
         if isinstance(stream, SpoolRecorder) and stream.tampered:
             ending.notes.append("the agent shortened its own output file while it was read")
         return ending, follower.tail() if engine.dialect.plain else ""
+
+
+@contextlib.contextmanager
+def _rescue(box: Box, spool: Path | None, limit: int) -> Iterator[tuple[procs.Rescue, procs.Rescue]]:
+    """Where the guard records what is left of the agent's output if this process dies; open while it starts."""
+    with contextlib.ExitStack() as undo:
+
+        def opened(path: Path, flags: int) -> int:
+            handle = files.open_regular(path, flags)
+            undo.callback(os.close, handle)
+            return handle
+
+        out, err = (opened(path, os.O_WRONLY | os.O_CREAT) for path in (box.stream, box.stderr))
+        source = opened(spool, os.O_RDONLY) if spool else None
+        yield procs.Rescue(out, limit, source, os.fstat(out).st_size), procs.Rescue(err, STDERR_LIMIT)
+
+
+def _stamp(made: RunPlan) -> Callable[[], str]:
+    """What tells whether anything changed in the run's airlock; a run that has none is told by its output alone."""
+    if not made.mutates:
+        return str
+    from agents.inspection import stamp
+
+    return partial(stamp, made.root)
 
 
 @contextlib.contextmanager

@@ -20,6 +20,8 @@ STATE: Final = "state.json"
 OWNER_LOCK: Final = "private/owner.lock"
 COMMANDS: Final = ".claude/commands"
 TREES: Final = "agent_box/trees"
+STAGED: Final = "staging"
+STALE: Final = 600.0  # seconds after which what a start has left without a run counts as a dead one's
 STAGING: Final = ".new-"
 
 # What the box writes into the operator's repository, kept out of sight through .git/info/exclude (T121).
@@ -106,9 +108,19 @@ class Box:
         return self.path / "private"
 
     @property
+    def landing(self) -> Path:
+        """The journal of a merge and the files that it stages."""
+        return self.private / "landing"
+
+    @property
     def room(self) -> Path:
         """The git directory through which the supervisor looks at the airlock."""
         return self.private / "room.git"
+
+    @property
+    def bench(self) -> Path:
+        """The git directory of one look of the gate."""
+        return self.private / "gate.git"
 
     @property
     def home(self) -> Path:
@@ -172,7 +184,7 @@ class Layout:
     @property
     def staging(self) -> Path:
         """What is being made or removed: looked through by every sweep, so it lies apart from the boxes."""
-        return self.data / "staging"
+        return self.data / STAGED
 
     @property
     def pointers(self) -> Path:

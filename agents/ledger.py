@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
 GENESIS: Final = "0" * 64
 """What the first line names as the one before it."""
-
+BEGINNING: Final = "run.started"
+"""The event of a run's first entry; every later one is another."""
 
 LONGEST: Final = 64 * 1024
 """Bytes of one line. Appending looks at the end of the file alone: a longer line would hide its own beginning."""
@@ -107,22 +108,62 @@ def check(lines: Iterable[bytes]) -> tuple[Flaw | None, Head, list[Mapping[str, 
 
     *lines* are raw, without their ends.
     """
-    head = Head()
-    entries: list[Mapping[str, Any]] = []
-    upcoming = iter(lines)
-    line = next(upcoming, None)
-    while line is not None:
-        entry, after = read(line), next(upcoming, None)
-        number = len(entries) + 1
+    walk = Walk()
+    entries = list(walk.entries(lines))
+    return walk.flaw, walk.head, entries
+
+
+class Walk:
+    """A walk along the chain, an entry at a time, so that a ledger of any length can be checked."""
+
+    def __init__(self) -> None:
+        self.head = Head()
+        """The last entry that was found sound."""
+        self.flaw: Flaw | None = None
+        """What ended the walk, if it was a flaw."""
+
+    def entries(self, lines: Iterable[bytes]) -> Iterator[Mapping[str, Any]]:
+        """The entries of *lines* (raw, without their ends) up to the first flaw."""
+        upcoming = iter(lines)
+        line = next(upcoming, None)
+        while line is not None:
+            entry, after = read(line), next(upcoming, None)
+            self.flaw = self._flaw(line, entry, after)
+            if entry is None or self.flaw:
+                return
+            self.head = Head(entry["seq"], digest(line))
+            yield entry
+            line = after
+
+    def _flaw(self, line: bytes, entry: Mapping[str, Any] | None, after: bytes | None) -> Flaw | None:
+        """What is wrong with *line* and its *entry*, which follow the head; *after* is the line behind it."""
+        number = self.head.seq + 1
         if entry is None:
-            return Flaw(number, "tampered", f"Line {number} is not an entry."), head, entries
-        if entry["seq"] != head.seq + 1 or entry.get("prev") != head.sha256:
-            blamed = _blamed(number, line, entry, head, after)
-            return Flaw(blamed, "tampered", f"Line {blamed} is not what was written."), head, entries
+            return Flaw(number, "tampered", f"Line {number} is not an entry.")
+        if entry["seq"] != number or entry.get("prev") != self.head.sha256:
+            blamed = _blamed(number, line, entry, self.head, after)
+            return Flaw(blamed, "tampered", f"Line {blamed} is not what was written.")
+        return None
+
+
+def linked(lines: Iterable[bytes]) -> Iterator[tuple[Head, Mapping[str, Any], int]]:
+    """Walk the chain of *lines* backwards, newest first: each entry with its own head before it and its size behind.
+
+    The newest has nothing that vouches for it here: that is what an anchor is for. It ends after the ledger's first
+    entry, and before one that is not the one to which the entry after it was linked. A size is in bytes.
+    """
+    wanted: Head | None = None
+    for line in lines:
+        entry = read(line)
+        if entry is None:
+            return
         head = Head(entry["seq"], digest(line))
-        entries.append(entry)
-        line = after
-    return None, head, entries
+        if wanted is not None and head != wanted:
+            return
+        yield head, entry, len(line)
+        wanted = Head(head.seq - 1, str(entry.get("prev")))
+        if not wanted.seq:
+            return
 
 
 def _blamed(number: int, line: bytes, entry: Mapping[str, Any], head: Head, after: bytes | None) -> int:
@@ -138,8 +179,17 @@ def _blamed(number: int, line: bytes, entry: Mapping[str, Any], head: Head, afte
 
 def compare(anchor: Head, lines: list[bytes], where: str) -> Flaw | None:
     """Whether a ledger's *lines* still hold the head that an *anchor* at *where* remembers."""
-    if anchor.seq > len(lines):
-        return Flaw(0, "truncated", f"{anchor.seq - len(lines)} entries are gone from the end ({where} knows of them).")
-    if anchor.seq and digest(lines[anchor.seq - 1]) != anchor.sha256:
+    held = digest(lines[anchor.seq - 1]) if 0 < anchor.seq <= len(lines) else None
+    return contradiction(anchor, len(lines), held, where)
+
+
+def contradiction(anchor: Head, count: int, held: str | None, where: str) -> Flaw | None:
+    """What an *anchor* at *where* says otherwise than a ledger of *count* lines.
+
+    *held* is the digest of the line that has the anchor's number.
+    """
+    if anchor.seq > count:
+        return Flaw(0, "truncated", f"{anchor.seq - count} entries are gone from the end ({where} knows of them).")
+    if anchor.seq and held != anchor.sha256:
         return Flaw(anchor.seq, "tampered", f"Line {anchor.seq} is not the one that {where} remembers.")
     return None

@@ -85,6 +85,6 @@ def _rule(given: Any) -> str:
     if not isinstance(text, str) or _is_not_theirs(text[: 4 * LONGEST]):
         return ""
     # Visible first: a control character behind a secret can make it look like an expression.
-    line = " ".join(redact.redact(redact.visible(text[: 4 * LONGEST], newlines=True)).split())
+    line = " ".join(redact.beginning(redact.visible(text[: 8 * LONGEST], newlines=True), 4 * LONGEST).split())
     line = line if len(line) <= LONGEST else line[: LONGEST - 1] + "…"
     return line if len(line) >= SHORTEST else ""

@@ -8,7 +8,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
-from agents import budget, plan, views
+from agents import budget, plan, redact, views
 from agents.events import Init
 from agents.model import Actor, Failure, FailureKind, Status, step
 from agents.times import iso
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from agents.model import RunMeta, RunState
 
 _FRAMES: Final = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+_SAID: Final = 200
+"""Characters of what an agent said that are shown at most."""
 _PLAIN_EVERY: Final = 30.0
 """Seconds between two lines of progress where nobody looks at a terminal."""
 
@@ -89,7 +91,7 @@ class LiveRun:
             beat = {"last_heartbeat": iso(clock.wall()), "clock_offset": clock.offset(), "events": lines}
             self._save(beat, durable=False)
         lasted = views.span(self._context.clock.mono() - self._started)
-        doing = plan.title(progress.said) if progress.said else "at work"
+        doing = plan.title(redact.beginning(progress.said, _SAID)) if progress.said else "at work"
         meta = self._meta
         spent = views.spent(budget.usage(progress))
         told = [f"{meta.run_type} {meta.short_id}", lasted, f"{lines} events", *([spent] if spent else []), doing]

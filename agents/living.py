@@ -22,6 +22,7 @@ from agents import files, probe, procs, pulse, views
 from agents.context import prepare
 from agents.errors import OperatorError
 from agents.interrupts import end_with_parent, interrupts
+from agents.lockorder import Rank
 from agents.model import Status
 from agents.pulse import Ended, Pulse, Sight
 from agents.sweep import sweep
@@ -102,7 +103,7 @@ def live(context: Context, life: Life) -> dict[str, Any]:
     brought to its end first.
     """
     prepare(context)
-    lock = files.Lock(context.layout.live_lock)
+    lock = files.Lock(context.layout.live_lock, Rank.LIVE)
     if not lock.acquire(timeout=0):
         raise OperatorError("The agents of this repository live already.", "Type: ./agent status")
     try:

@@ -43,7 +43,14 @@ class Step:
 
     key: str
     """Equal for equal steps; empty for one that equals no other."""
-    label: str
+    words: tuple[str, ...]
+    """The beginning of what was said, or of the name of what was called and of its argument, as they came."""
+
+    @property
+    def label(self) -> str:
+        """The step for people, with secrets taken out: only a loop is shown, and to look for them costs."""
+        name, *arguments = map(_shown, self.words)
+        return f"{name}({arguments[0]})" if arguments else f"“{name}”"
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +117,7 @@ class Loops:
             case ToolResult():
                 return self._answered(event, now)
             case Said(text) if text.strip():
-                return dataclasses.replace(self, words=self.words.then(Step(digest(text), f"“{_shown(text)}”")))
+                return dataclasses.replace(self, words=self.words.then(Step(digest(text), _beginnings(text))))
             case Unread():
                 # Nobody knows what stood there, so nothing before it can be repeated after it.
                 return Loops(after=self.after)
@@ -125,7 +132,7 @@ class Loops:
         call, since = waiting
         known = call.digest and answer.digest and now - since < WAITED
         key = f"{call.digest} {answer.digest}" if known else ""
-        step = Step(key, f"{_shown(call.name)}({_shown(call.argument)})")
+        step = Step(key, _beginnings(call.name, call.argument))
         pending = tuple(each for each in self.pending if each is not waiting)
         return dataclasses.replace(self, actions=self.actions.then(step), pending=pending)
 
@@ -155,6 +162,11 @@ def _sentence(times: int, verb: str, steps: tuple[Step, ...]) -> str | None:
     return f"It {verb} the same {times} times in a row{end} and nothing changed: {what}."
 
 
+def _beginnings(*texts: str) -> tuple[str, ...]:
+    # More than is shown: where a cut word ends is not known, and it may be a secret.
+    return tuple(text[: 4 * _SHOWN + redact.MARGIN + 1] for text in texts)
+
+
 def _shown(text: str) -> str:
-    line = redact.visible(redact.redact(text[: 4 * _SHOWN])).strip()
+    line = redact.visible(redact.beginning(text, 4 * _SHOWN)).strip()
     return line if len(line) <= _SHOWN else line[: _SHOWN - 1] + "…"

@@ -7,7 +7,6 @@ import hashlib
 import json
 import posixpath
 import re
-import uuid
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
@@ -269,7 +268,11 @@ def check_isolation(config: Config, isolation: str) -> None:
 
 
 def _session(token: str, short_id: str) -> str:
-    return str(uuid.UUID(bytes=hashlib.sha256(f"{token} {short_id}".encode()).digest()[:16], version=4))
+    # A UUID of version 4 by hand: importing `uuid` costs more than all else that is done here.
+    bits = bytearray(hashlib.sha256(f"{token} {short_id}".encode()).digest()[:16])
+    bits[6], bits[8] = bits[6] & 0x0F | 0x40, bits[8] & 0x3F | 0x80
+    digits = bits.hex()
+    return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
 
 
 def _options(config: Config) -> dict[str, str]:
@@ -293,7 +296,7 @@ def limits(config: Config) -> Limits:
 
 def title(task: str) -> str:
     """The task as one line for people: secrets out, nothing that drives a terminal, at most 200 characters."""
-    line = " ".join(redact.visible(redact.redact(task[:4000]), newlines=True).split())
+    line = " ".join(redact.visible(redact.beginning(task, 4000), newlines=True).split())
     return line if len(line) <= _TITLE else line[: _TITLE - 1] + "…"
 
 

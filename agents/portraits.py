@@ -6,7 +6,7 @@ import json
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
-from agents import files, policy, redact, sightings, views, watchview
+from agents import files, policy, redact, tally, views, watchview
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -73,7 +73,7 @@ def load(suffering: Any) -> float:
 
 def _share(value: Any) -> float:
     """*value* as a number from 0 to 1; what is none is 0."""
-    return sightings.share(value) or 0.0
+    return tally.share(value) or 0.0
 
 
 def _goal(goals: Any) -> str:
@@ -83,5 +83,5 @@ def _goal(goals: Any) -> str:
     metrics = active.get("metrics")
     progress = _share(metrics.get("progress") if isinstance(metrics, dict) else None)
     # A stranger's words: one line, no secret, nothing that ends the block they stand in.
-    words = " ".join(redact.redact(active["objective"][: 4 * _OBJECTIVE]).split())
+    words = " ".join(redact.beginning(active["objective"], 4 * _OBJECTIVE).split())
     return f'goal {progress:.2f} "{views.plain(words.replace("`", "´"), _OBJECTIVE)}"'

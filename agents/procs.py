@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import json
 import os
-import platform
 import signal
 import socket
 import subprocess
-import sys
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agents import guard, sandbox
 from agents.errors import HostError
@@ -49,7 +46,7 @@ def host_id() -> str:
         name = Path("/etc/machine-id").read_text("ascii").strip()
     except OSError:
         name = ""
-    return hashlib.sha256(f"{name} {platform.node()}".encode()).hexdigest()[:16]
+    return hashlib.sha256(f"{name} {os.uname().nodename}".encode()).hexdigest()[:16]
 
 
 def start_of(pid: int | None) -> int | None:
@@ -72,6 +69,19 @@ def busy_ticks(pid: int | None, start: int | None) -> int:
 def _cpu_ticks(pid: int) -> int:
     fields = guard.stat_fields(pid)
     return int(fields[11]) + int(fields[12]) if fields else 0
+
+
+class Rescue(NamedTuple):
+    """Where the guard records what a supervisor that died has not: all descriptors are the caller's to close."""
+
+    target: int
+    """Descriptor of the file in the box, open for writing and not for appending."""
+    limit: int
+    """Bytes that the file may have."""
+    spool: int | None = None
+    """Descriptor of the spool file to read from; None for a pipe."""
+    before: int = 0
+    """Bytes that the file had before this attempt."""
 
 
 @dataclass(slots=True)
@@ -118,11 +128,13 @@ class Child:
         except OSError:
             return False
         *lines, self._heard = (self._heard + data).split(b"\n")
-        self.told += [json.loads(line) for line in lines]
+        self.told += map(_told, lines)
         return bool(data)
 
     def reap(self) -> None:
         """End what is left of the tree, with or without the guard's help; afterwards nothing can write to the pipes."""
+        # That it was said tells our going from our death, after which the guard would record what we have not.
+        self._say(b"Q")
         self.line.close()
         self.wake()
         try:
@@ -152,11 +164,23 @@ class Child:
                 os.close(handle)
 
 
+def _told(line: bytes) -> dict[str, Any]:
+    """What a *line* of the guard says (see :mod:`agents.guard`)."""
+    word, *rest = line.decode("utf-8", "replace").split(" ", 2)
+    if word == "pid":
+        return {"pid": int(rest[0]), "start": int(rest[1]) or None}
+    if word == "error":
+        return {"error": int(rest[0]), "message": rest[1]}
+    return {"exit": int(rest[0])} if word == "exit" else {word: True}
+
+
 _GUARD_PATIENCE: Final = 12.0
 _WARDS_PATIENCE: Final = 5.0
 
 
 def _children() -> frozenset[int]:
+    if not guard.has_children():
+        return frozenset()
     me = str(os.getpid()).encode()
     names = [path.name for path in Path("/proc").iterdir() if path.name.isdigit()]
     return frozenset(int(name) for name in names if (fields := guard.stat_fields(name)) and fields[1] == me)
@@ -184,13 +208,15 @@ def spawn(
     spool: Path | None,
     grace: float,
     cell: Cell | None = None,
+    rescue: Sequence[Rescue] = (),
 ) -> Child:
     """Start *argv* behind a guard, held before its first instruction until :meth:`Child.release`.
 
     It gets its own session, *env* and nothing else as environment, the file *stdin*, and no other open file. *spool* is
     the file for its stdout, or None for a pipe. *grace* is in seconds. *cell* is the sandbox that it runs in, None for
-    no sandbox and no limits. Raises HostError where nothing can be started, AgentError where the agent of an earlier
-    attempt has put something in the way of its sandbox.
+    no sandbox and no limits. *rescue* says where the guard puts what is left of stdout and of stderr if this process
+    dies. Raises HostError where nothing can be started, AgentError where the agent of an earlier attempt has put
+    something in the way of its sandbox.
     """
     wrapped = sandbox.wrap(argv, cell, env) if cell else sandbox.Wrapped(argv=tuple(argv), spec={})
     guard.adopt_orphans()
@@ -198,14 +224,15 @@ def spawn(
     ours, theirs = socket.socketpair()
     out_read, out_write = _output(spool)
     err_read, err_write = _pipe()
-    spec = sandbox.in_memory(json.dumps(wrapped.spec).encode())
-    # Without -S a broken site directory could keep the guard from starting; it needs none.
-    command = [sys.executable, "-IS", guard.__file__, str(theirs.fileno()), str(grace), str(spec), *wrapped.argv]
+    left = _left(rescue, (out_read, err_read))
+    spec = sandbox.in_memory(guard.packed({**wrapped.spec, "rescue": left}))
+    handed = [theirs.fileno(), spec, *(handle for each in left for handle in each[:2])]
+    command = guard.command(theirs.fileno(), grace, spec, wrapped.argv)
     try:
         with stdin.open("rb") as given:
             process = subprocess.Popen(
                 command, cwd=cwd, env=dict(env), stdin=given, stdout=out_write, stderr=err_write,
-                pass_fds=[theirs.fileno(), spec], start_new_session=True,
+                pass_fds=handed, start_new_session=True,
             )  # fmt: skip
     except OSError as why:
         ours.close()
@@ -219,6 +246,16 @@ def spawn(
         os.close(err_write)
     child = Child(process=process, line=ours, stdout=out_read, stderr=err_read, pid=0, start=None, kin=kin)
     return _introduced(child)
+
+
+def _left(rescues: Sequence[Rescue], pipes: Sequence[int | None]) -> list[tuple[Any, int, int, int]]:
+    """*rescues* in the words of :func:`agents.guard.rescue`; *pipes* are the read ends, None where there is none."""
+    return [
+        (pipe, each.target, each.limit, -1)
+        if each.spool is None
+        else (each.spool, each.target, each.limit, each.before)
+        for each, pipe in zip(rescues, pipes, strict=False)
+    ]
 
 
 def _introduced(child: Child) -> Child:

@@ -7,7 +7,6 @@ import hashlib
 import json
 import os
 import subprocess
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -71,6 +70,8 @@ def _said(path: Path, words: tuple[str, ...], environ: Mapping[str, str]) -> str
     """What the program prints when it is called with *words*; nothing where it does not answer in time."""
     if not words:
         return ""
+    import tempfile
+
     env = environment.allowed(environ, BASE_ENV)
     # Nothing it needs lies in the folder that the command was typed in, and that one may be a stranger's.
     with tempfile.TemporaryDirectory(prefix="agent-box-") as nowhere:

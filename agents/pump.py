@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import errno
+import itertools
 import math
 import select
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ from agents.events import Progress, Result, reduce
 from agents.model import FailureKind
 from agents.procs import busy_ticks
 from agents.recorder import CHUNK
-from agents.referee import Referee, unchanging
+from agents.referee import Referee, trouble, unchanging
 from agents.timers import Due, Limits, Timers
 
 if TYPE_CHECKING:
@@ -27,8 +27,11 @@ if TYPE_CHECKING:
     from agents.recorder import PipeRecorder, Recorder
     from agents.times import Clock
 
-# Wake-ups are gathered: an agent that writes a thousand short lines a second costs fifty looks, not a thousand.
-_GATHER: Final = 0.02
+_GATHER: Final = 0.25
+"""Seconds for which wake-ups are gathered: an agent that writes a thousand short lines a second costs four looks, not a
+thousand. What it says is safe meanwhile: the guard records it if this process dies."""
+_GATHERED: Final = CHUNK // 4
+"""Bytes that may gather: a pipe that is full would stop the agent."""
 _LOOK: Final = 1.0
 """Seconds between two looks when nothing happens; also the beat of heartbeats and of a spool file."""
 _SPOOL_LOOK: Final = 0.2
@@ -105,8 +108,10 @@ class Pump:
         self._ordered: float | None = None
         """When the end of the tree was ordered."""
         self._gone = False
-        """Whether the tree is gone, as far as the guard knows."""
-        self._beaten = clock.mono()
+        """Whether the tree is gone, as far as can be told."""
+        self._reaped = False
+        """Whether the guard has said so."""
+        self._looked = self._beaten = clock.mono()
         self._signs = False
         self._marked = False
         self._ticks: int | None = None
@@ -132,9 +137,10 @@ class Pump:
             with self._evidence():
                 # The time of before the look: who was stopped himself, here or anywhere, must not call that silence.
                 now = self._clock.mono()
-                self._record(poll)
+                taken = self._record(poll)
                 self._keep_time(now)
                 self._beat()
+                self._gather(taken, now, interrupts)
         self._finish()
         return self._ending
 
@@ -151,16 +157,23 @@ class Pump:
             self._order(cause, message, polite=False)
 
     def _patience(self) -> float:
-        wait = min(_LOOK if self._child.stdout is not None else _SPOOL_LOOK, self._until_next())
-        return max(wait, 0.0)
+        return max(min(_LOOK if self._child.stdout is not None else _SPOOL_LOOK, self._until_next()), 0.0)
 
     def _until_next(self) -> float:
         if self._ordered is not None:
             return math.inf
         return self._timers.wait(self._limits, self._clock.mono())
 
-    def _record(self, poll: select.poll) -> None:
-        """Take what is there, follow it, and rest a moment when it was little, so that wake-ups are few."""
+    def _gather(self, taken: int, now: float, interrupts: Interrupts) -> None:
+        """Rest after a look at *now* that has *taken* little, so that wake-ups are few; no word is kept waiting."""
+        passed, self._looked = now - self._looked, now
+        if 0 < taken < _GATHERED and self._ordered is None:
+            # No longer than until so much has come that the agent might have to wait for us.
+            rest = min(_GATHER, passed * _GATHERED / taken, self._until_next())
+            select.select([self._child.line.fileno(), interrupts.wakeup], [], [], max(rest, 0.0))
+
+    def _record(self, poll: select.poll) -> int:
+        """Take what is there and follow it; returns how many bytes it was."""
         taken = self._stream.drain() if not self._full() else 0
         if not self._broken:
             self._stderr.drain()
@@ -169,10 +182,12 @@ class Pump:
             self._follow(self._follower.advance())
             self._signed()
             self._judge()
+        if taken >= CHUNK:
+            # A flood takes in a second more than what is reserved.
+            self._spare()
         if self._full():
             self._order(FailureKind.OUTPUT_LIMIT, self._too_much(), polite=False)
-        if 0 < taken < CHUNK // 4 and self._ordered is None:
-            select.select([], [], [], _GATHER)
+        return taken
 
     def _too_much(self) -> str:
         return f"It printed {self._limits.max_output} bytes, which is all it may."
@@ -187,7 +202,8 @@ class Pump:
             (self._child.stderr, self._stderr.ended or self._broken),
         ):
             if handle is not None and ended:
-                _forget(poll, handle)
+                with contextlib.suppress(KeyError):
+                    poll.unregister(handle)
 
     def _follow(self, events: Iterable[Event]) -> None:
         for event in events:
@@ -201,8 +217,11 @@ class Pump:
 
     def _judge(self) -> None:
         """End what oversteps its limits; judged by all that was said together, so that a result that came counts."""
-        verdict = self._referee.verdict(self._ending.progress) if self._ordered is None else None
-        if verdict:
+        if self._ordered is not None or not self._referee.verdict(self._ending.progress):
+            return
+        # A result may lie in what was passed over.
+        self._follow(self._follower.recall())
+        if verdict := self._referee.verdict(self._ending.progress):
             self._order(*verdict, polite=True)
 
     def _signed(self) -> None:
@@ -230,7 +249,7 @@ class Pump:
             self._ending.exit_code = said["exit"]
             self._order(None, "", polite=True)
         if said.get("reaped"):
-            self._gone = True
+            self._gone = self._reaped = True
 
     def _obey(self, interrupts: Interrupts) -> None:
         if not interrupts.count:
@@ -283,28 +302,44 @@ class Pump:
         if now - self._beaten < _LOOK:
             return
         self._beaten = now
-        self._follower.rest()
+        self._catch_up()
         self._child.wake()
         if self._ticks is None and not self._signs and self._ending.progress.in_flight:
             self._ticks = busy_ticks(self._child.pid, self._child.start)
         self._listener.beat(self._ending.progress, self._follower.lines, signs=self._signs)
         self._signs = False
         # After the heartbeat: a disk that is full already is told by the error that it gives.
+        self._spare()
+
+    def _spare(self) -> None:
+        """End what leaves no room on the disk."""
         shortage = self._referee.shortage() if self._ordered is None else None
         if shortage:
             # At once: the grace would let it fill what its own end needs.
             self._order(FailureKind.QUOTA, shortage, polite=False)
 
+    def _catch_up(self) -> None:
+        """Look at what came too fast, as far as a second's worth goes; in a pause, for a result before that as well."""
+        self._follower.rest()
+        self._follow(self._follower.advance())
+        if not self._signs:
+            self._follow(self._follower.recall())
+        self._judge()
+
     def _finish(self) -> None:
         """The tree is gone: what it left in the pipes is all there will ever be."""
-        # A guard that was killed did not reap: without this the drain below might go on as long as the agent talks.
-        self._child.reap()
+        if not self._reaped:
+            # A guard that was killed did not reap: the drain below might go on as long as the agent talks.
+            self._child.reap()
         with self._evidence():
             while not self._full() and self._stream.drain():
-                self._follow(self._follower.advance())
+                continue
             while not self._broken and self._stderr.drain():
                 continue
-        self._follow(self._follower.finish())
+        # Only now the guard may go: until then it would have recorded the rest for one who died.
+        self._child.reap()
+        self._follower.rest()
+        self._follow(itertools.chain(self._follower.advance(), self._follower.finish()))
         self._ending.lines = self._follower.lines
         if self._stream.full and self._ending.cause is None:
             self._ending.cause, self._ending.message = FailureKind.OUTPUT_LIMIT, self._too_much()
@@ -315,19 +350,3 @@ class Pump:
         self._ending.notes += [remark] if remark else []
         if self._stderr.dropped:
             self._ending.notes.append(f"{self._stderr.dropped} bytes of stderr were not kept")
-
-
-def trouble(why: OSError | BoxError) -> tuple[FailureKind, str]:
-    """Failure kind and sentence for a disk that failed with *why*, or with the error that *why* reports."""
-    cause = why if isinstance(why, OSError) else why.__cause__
-    number = cause.errno if isinstance(cause, OSError) else None
-    kind = FailureKind.ENOSPC if number in {errno.ENOSPC, errno.EDQUOT} else FailureKind.IO
-    words = why.message if isinstance(why, BoxError) else f"The box cannot be written: {why.strerror or why}."
-    return kind, words
-
-
-def _forget(poll: select.poll, handle: int) -> None:
-    try:
-        poll.unregister(handle)
-    except KeyError:
-        return

@@ -94,6 +94,22 @@ def redact(text: str) -> str:
     return text
 
 
+MARGIN: Final = 128
+"""Characters of which a pattern above needs no more to know a token by its beginning."""
+
+
+def beginning(text: str, most: int) -> str:
+    """Return at most *most* characters of the beginning of *text*, redacted.
+
+    What is cut first and redacted then ends with a part of a secret that no pattern knows. So more is looked at than is
+    returned, and what lies within :data:`MARGIN` of the place where the looking ended is not returned.
+    """
+    if len(text) <= most + MARGIN:
+        return redact(text)[:most]
+    shown = redact(text[: most + MARGIN])
+    return shown[: max(0, min(most, len(shown) - MARGIN))]
+
+
 def _once(text: str) -> str:
     text = _PRIVATE_KEY.sub(REDACTED, text)
     text = _SLACK_HOOK.sub(REDACTED, _TOKENS.sub(_token, text))

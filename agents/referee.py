@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from typing import TYPE_CHECKING
 
 from agents import budget, units
@@ -72,3 +73,12 @@ class Referee:
         if progress.unread and budget.usage(progress):
             return "it talked too fast for all of it to be read: it may have used more than is shown"
         return None
+
+
+def trouble(why: OSError | BoxError) -> tuple[FailureKind, str]:
+    """Failure kind and sentence for a disk that failed with *why*, or with the error that *why* reports."""
+    cause = why if isinstance(why, OSError) else why.__cause__
+    number = cause.errno if isinstance(cause, OSError) else None
+    kind = FailureKind.ENOSPC if number in {errno.ENOSPC, errno.EDQUOT} else FailureKind.IO
+    words = why.message if isinstance(why, BoxError) else f"The box cannot be written: {why.strerror or why}."
+    return kind, words

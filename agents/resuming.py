@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from agents import files, journal, policy, settle
 from agents.errors import OperatorError, Tampered
@@ -80,7 +80,7 @@ def check_session(context: Context, engine: Engine, meta: RunMeta, state: RunSta
 
 def _check_sealed(context: Context, name: str) -> None:
     """Refuse a meta.yaml that is not the one of the start: it also says which program is run (T144)."""
-    entries = [entry for entry in context.journal.entries() if entry.get("run") == name]
+    entries = context.journal.story(name)
     facts = [entry["facts"] for entry in entries if isinstance(entry.get("facts"), dict)]
     # Each by its last word: the operator may have accepted another one since.
     at_start = [fact["meta_sha256"] for fact in facts if fact.get("meta_sha256")][-1:]
@@ -88,6 +88,19 @@ def _check_sealed(context: Context, name: str) -> None:
     now = settle.hash_file(context.store.box(name), "meta.yaml")
     if any(seal != now for seal in at_start + at_end):
         raise Tampered(f"meta.yaml of {name} is not what was sealed.", "Start a new run.")
+
+
+def begun(box: Box, made: RunPlan) -> dict[str, Any]:
+    """What the ledger says of a further attempt as it begins: where its part of the stream will, and in which session.
+
+    With it each attempt can be told apart, and replayed, when all are over.
+    """
+    try:
+        size = box.stream.stat(follow_symlinks=False).st_size
+    except FileNotFoundError:
+        # No earlier attempt came so far that an agent could have said something.
+        size = 0
+    return {"stream_from": size, "resumes": made.resumes}
 
 
 def _instead(meta: RunMeta, state: RunState) -> str:

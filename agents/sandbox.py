@@ -5,12 +5,9 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import platform
-import shutil
 import stat
 import subprocess
 import sys
-import tempfile
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -72,16 +69,23 @@ def _refusal(program: str, cell: Cell, env: Mapping[str, str]) -> tuple[int, str
             seen = path.stat().st_mode
             fit = stat.S_ISREG(seen) and os.access(path, os.X_OK)
             return None if fit else (13, f"{os.strerror(13)}: {program}")
-    elif shutil.which(program, path=env.get("PATH", os.defpath)):
+    elif _which(program, env):
         return None
     return 2, f"{os.strerror(2)}: {program}"
+
+
+def _which(program: str, env: Mapping[str, str]) -> str | None:
+    """Where *program* is found by its name in *env*, as a shell would find it."""
+    folders = env.get("PATH", os.defpath).split(os.pathsep) if env.get("PATH", os.defpath) else []
+    places = (os.path.join(folder, program) for folder in folders)  # noqa: PTH118 - an empty folder means this one
+    return next((place for place in places if os.path.isfile(place) and os.access(place, os.X_OK)), None)  # noqa: PTH113
 
 
 def _full(argv: Sequence[str], cell: Cell, env: Mapping[str, str]) -> tuple[list[str], dict[int, bytes]]:
     program = bubblewrap.find(env.get("PATH", ""), (cell.cwd, *cell.write))
     if program is None:
         raise HostError("bubblewrap is not installed, and this run needs it.", "Type: apt install bubblewrap")
-    code = seccomp.program(platform.machine(), nested=cell.nested)
+    code = seccomp.program(os.uname().machine, nested=cell.nested)
     capable = bubblewrap.version(program) >= (0, 8)
     words, files = bubblewrap.arguments(_with_program(argv[0], cell, env), code, disable_userns=capable)
     files[bubblewrap.ARGUMENTS] = b"".join(os.fsencode(word) + b"\0" for word in words)
@@ -95,7 +99,7 @@ def _full(argv: Sequence[str], cell: Cell, env: Mapping[str, str]) -> tuple[list
 
 def _with_program(program: str, cell: Cell, env: Mapping[str, str]) -> Cell:
     """*cell* with the *program* itself readable, unless it lies where an agent could put a link to something else."""
-    found = str(cell.cwd / program) if "/" in program else shutil.which(program, path=env.get("PATH", os.defpath))
+    found = str(cell.cwd / program) if "/" in program else _which(program, env)
     if found is None or any(Path(found).is_relative_to(folder) for folder in cell.write):
         return cell
     return replace(cell, read=(*cell.read, Path(found)))
@@ -121,7 +125,7 @@ def _partial(argv: Sequence[str], cell: Cell, env: Mapping[str, str]) -> tuple[l
     if landlock.abi() == 0:
         raise HostError("The kernel has no Landlock, and this run needs it.", "Type: ./agent doctor")
     rules = _rules(_with_program(argv[0], cell, env))
-    code = seccomp.program(platform.machine(), nested=cell.nested, sockets=cell.network)
+    code = seccomp.program(os.uname().machine, nested=cell.nested, sockets=cell.network)
     orders = {
         **rules, "files": True, "tcp": not cell.network, "scope": landlock.SCOPE_ABSTRACT | landlock.SCOPE_SIGNAL,
         "filter": code.hex() if code else "", "processes": None if os.geteuid() == 0 else cell.limits.processes,
@@ -220,8 +224,8 @@ def _tried(environ: Mapping[str, str], most: str, program: Path | None) -> Offer
 
 def _try_full(environ: Mapping[str, str], program: Path | None) -> tuple[str, str]:
     """Why the full sandbox does not hold here (empty where it does), and what to type."""
-    if seccomp.program(platform.machine()) is None:
-        return f"there is no system call filter for {platform.machine()} yet", ""
+    if seccomp.program(os.uname().machine) is None:
+        return f"there is no system call filter for {os.uname().machine} yet", ""
     if program is None:
         return "bubblewrap is not installed", "apt install bubblewrap"
     faults = _attempt("full", environ)
@@ -234,6 +238,8 @@ def _in_container() -> bool:
 
 def _attempt(level: str, environ: Mapping[str, str]) -> str:
     """What is wrong with the *level* here; empty where nothing is."""
+    import tempfile
+
     with tempfile.TemporaryDirectory(prefix="agent-box-probe-") as name:
         top = Path(os.path.realpath(name))
         for folder in ("work", "seen/hidden"):
@@ -253,8 +259,8 @@ def _attempt(level: str, environ: Mapping[str, str]) -> str:
 
 def _run(made: Wrapped, env: Mapping[str, str], cwd: Path) -> str:
     """Run *made* in *cwd* to its end; returns what it said unless that is “done” alone."""
-    spec = in_memory(json.dumps(made.spec).encode())
-    command = [sys.executable, "-IS", guard.__file__, "-", "0", str(spec), *made.argv]
+    spec = in_memory(guard.packed(made.spec))
+    command = guard.command("-", 0, spec, made.argv)
     try:
         done = subprocess.run(
             command, env=dict(env), stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
@@ -275,7 +281,7 @@ def _key(program: Path | None, most: str) -> dict[str, Any]:
     seen = program.stat() if program else None
     boot = Path("/proc/sys/kernel/random/boot_id")
     return {
-        "format": _FORMAT, "most": most, "release": platform.release(), "user": os.geteuid(), "python": sys.executable,
+        "format": _FORMAT, "most": most, "release": os.uname().release, "user": os.geteuid(), "python": sys.executable,
         "boot": boot.read_text("ascii").strip() if boot.exists() else "", "program": str(program),
         "identity": [seen.st_size, seen.st_mtime_ns, seen.st_ino, seen.st_mode] if seen else [],
     }  # fmt: skip

@@ -101,7 +101,7 @@ def _complaint(result: Result) -> str:
         # What looked like a command was taken for one, and it is not known: no model has seen the task.
         return "The agent ended without a single turn of its model."
     # Cut before it is looked through: a line of many megabytes must not hold up the end of a run.
-    first = redact.visible(redact.redact(result.text.strip().partition("\n")[0][:_FIRST_LINE]))[:300]
+    first = redact.visible(redact.beginning(result.text.strip().partition("\n")[0], _FIRST_LINE))[:300]
     return first or f"The agent reported {result.subtype}."
 
 
@@ -142,16 +142,22 @@ def write_report(box: Box, meta: RunMeta, ending: Ending, answer: str) -> None:
     *answer* is what a program without a result event printed. What the agent left in its outbox counts only where the
     stream has nothing.
     """
+    for name, data in reports(box, meta, ending, answer).items():
+        # What makes the state last that tells of it makes the names beside it last too.
+        files.write(box.path / name, data, durable=False, ordered=True)
+
+
+def reports(box: Box, meta: RunMeta, ending: Ending, answer: str) -> dict[str, bytes]:
+    """What :func:`write_report` writes, by name of the file in *box*; nothing is touched."""
     text = (ending.progress.result.text if ending.progress.result else "") or answer
     if not text.strip():
         # The agent could have put a link in the place of the folder itself.
         left = None if box.outbox.is_symlink() else files.read_capped(box.outbox / "report.md", REPORT_LIMIT)
         text = left.decode("utf-8", "replace") if left else "The agent gave no report."
-    shown = redact.visible(redact.redact(text), newlines=True).rstrip() + "\n"
-    files.write(box.report, shown.encode())
+    shown = (redact.visible(redact.redact(text), newlines=True).rstrip() + "\n").encode()
     failed = ending.progress.result is not None and ending.progress.result.is_error
-    if meta.run_type == "plan" and not failed:
-        files.write(box.plan, shown.encode())
+    planned = meta.run_type == "plan" and not failed
+    return {box.report.name: shown, **({box.plan.name: shown} if planned else {})}
 
 
 def last_safe_artifact(box: Box) -> str | None:
@@ -188,30 +194,50 @@ def conclude(
     *patch* is what there is to say of changes.patch. A status that a watchdog has set meanwhile stands. Raises
     HostError where the end cannot be recorded.
     """
-    status, kind, message = outcome
-    box = store.box(meta.run_name)
-    failure = Failure(kind=kind, message=message, last_safe_artifact=last_safe_artifact(box)) if kind else None
-
-    def end(state: RunState) -> RunState:
-        """*state* settled, under its lock."""
-        settled: dict[str, Any] = {
-            "phase": Phase.SETTLED, "pid": None, "pid_start": None, "guard_pid": None, "guard_start": None,
-            "ended_at": iso(clock.wall()), "exit_code": ending.exit_code, "events": ending.lines,
-            # A sweep has reread the streams of all attempts, a live supervisor knows of its own alone.
-            "usage": budget.add(state.usage if actor is Actor.OWNER else {}, budget.usage(ending.progress)),
-            "model": ending.progress.model or state.model, "notes": (*state.notes, *_notes(ending)),
-            "session_id": state.session_id or ending.progress.session_id, "patch": patch or state.patch,
-            "cycle": cycles.told(meta, ending.progress) or state.cycle,
-        }  # fmt: skip
-        if state.status is not Status.ACTIVE and (state.status is status or _was_killed(kind, ending)):
-            return dataclasses.replace(state, **settled)
-        return step(state, status, actor, failure=failure, **settled)
-
+    artifact = last_safe_artifact(store.box(meta.run_name))
     with files.reported("record how the run ended"):
-        state = store.update(meta.run_name, end)
-    facts.copy(journal, meta.run_name, ending.progress.facts)
-    record(store, journal, meta, state)
+        now = iso(clock.wall())
+        state = store.update(
+            meta.run_name,
+            lambda state: ended(state, meta, actor, outcome, ending, patch=patch, at=now, artifact=artifact),
+        )
+    tell(journal, meta, actor, ending)
+    record(store, journal, meta, state, by=str(actor))
     return state
+
+
+def tell(journal: Journal, meta: RunMeta, actor: Actor, ending: Ending) -> None:
+    """Copy what the agent of *ending* has said of itself to the ledger; can be repeated by the watchdog.
+
+    A live supervisor has heard its own attempt, of which nothing is told yet.
+    """
+    said = ending.progress.facts
+    story = journal.story(meta.run_name) if said and actor is Actor.WATCHDOG else ()
+    facts.copy(journal, meta.run_name, said, story)
+
+
+def ended(
+    state: RunState, meta: RunMeta, actor: Actor, outcome: tuple[Status, FailureKind | None, str], ending: Ending, *,
+    patch: Mapping[str, Any] | None, at: str, artifact: str | None,
+) -> RunState:  # fmt: skip
+    """*state* settled by *actor* at the instant *at* (ISO 8601), *artifact* being the newest whole file; pure.
+
+    The other parameters are those of :func:`conclude`. Raises IllegalStep where the run cannot end so.
+    """
+    status, kind, message = outcome
+    settled: dict[str, Any] = {
+        "phase": Phase.SETTLED, "pid": None, "pid_start": None, "guard_pid": None, "guard_start": None,
+        "ended_at": at, "exit_code": ending.exit_code, "events": ending.lines,
+        # A sweep has reread the streams of all attempts, a live supervisor knows of its own alone.
+        "usage": budget.add(state.usage if actor is Actor.OWNER else {}, budget.usage(ending.progress)),
+        "model": ending.progress.model or state.model, "notes": (*state.notes, *_notes(ending)),
+        "session_id": state.session_id or ending.progress.session_id, "patch": patch or state.patch,
+        "cycle": cycles.told(meta, ending.progress) or state.cycle,
+    }  # fmt: skip
+    if state.status is not Status.ACTIVE and (state.status is status or _was_killed(kind, ending)):
+        return dataclasses.replace(state, **settled)
+    failure = Failure(kind=kind, message=message, last_safe_artifact=artifact) if kind else None
+    return step(state, status, actor, failure=failure, **settled)
 
 
 def _was_killed(kind: FailureKind | None, ending: Ending) -> bool:
@@ -237,4 +263,6 @@ def record(store: Store, journal: Journal, meta: RunMeta, state: RunState, **fur
             store.point("last-done", meta.run_name)
         if LATEST not in store.pointers():
             store.point(LATEST, meta.run_name)
-        store.deactivate(meta.short_id)
+        # The airlock of a cycle is still to be put away: who is killed over that has to be found by the next sweep.
+        if not cycles.is_taken_in(meta, state.status):
+            store.deactivate(meta.short_id)

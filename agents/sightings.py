@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from agents import ledger, redact
 from agents.engines.stream_json import STREAM_JSON
 from agents.events import Fact, ToolCall, ToolResult, decode
+from agents.tally import share
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -204,14 +205,6 @@ def agent_of(data: bytes, cut: bool) -> str:
     del cut
     line = next((each for each in data.split(b"\n") if each.startswith(b"agent:")), b"")
     return line.partition(b":")[2].strip().decode("utf-8", "replace")
-
-
-def share(value: object) -> float | None:
-    """*value* as a share between 0 and 1, None where it is no number."""
-    # Bounded before it is converted: JSON knows integers that no float can hold.
-    if not isinstance(value, int | float) or isinstance(value, bool) or not -math.inf < value < math.inf:
-        return None
-    return float(min(1.0, max(0.0, value)))
 
 
 def clean(value: object) -> str:

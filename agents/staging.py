@@ -31,16 +31,16 @@ Stamp = tuple[int, int, int, int]
 
 def index_path(repo: Repository) -> Path:
     """The index of the operator's checkout."""
-    named = git.output(repo.root, "rev-parse", "--path-format=absolute", "--git-path", "index")
-    return Path(os.fsdecode(named.removesuffix(b"\n")))
+    return Path(os.path.realpath(git.own_dir(repo))) / "index"
 
 
-def with_index(repo: Repository, index: Path, *arguments: str, stdin: bytes = b"") -> bytes:
-    """What git printed in the operator's repository, with *index* in the place of its own.
+def with_index(repo: Repository, index: Path, *arguments: str, stdin: bytes = b"", lasting: bool = False) -> bytes:
+    """What git printed in the operator's repository, with *index* in the place of its own; *lasting* as in `git.run`.
 
     His configuration counts, as the files become his; hooks and the file system monitor do not (G32). Raises HostError.
     """
-    done = git.run(repo.root, *arguments, stdin=stdin, env={"GIT_INDEX_FILE": str(index)}, patience=_PATIENCE)
+    named = {"GIT_INDEX_FILE": str(index)}
+    done = git.run(repo.root, *arguments, stdin=stdin, env=named, patience=_PATIENCE, lasting=lasting)
     if done.returncode:
         raise HostError(f"git {arguments[0]} failed: {visible(git.last_words(done))}", "Type: git status")
     return done.stdout
@@ -61,6 +61,10 @@ def merged_index(repo: Repository, room: CleanRoom, index: Path, new: Path, befo
     else:
         shutil.copy2(index, new)
     room.output("read-tree", "-i", "-m", before, after, index=new, tree=repo.root)
+    if new.exists():
+        # The journal comes next, and a recovery goes by both.
+        with files.reported("keep the new index"):
+            files.sync_file(new)
 
 
 def stamp(path: Path) -> Stamp | None:
@@ -184,6 +188,15 @@ class Stage:
         # git would read these from where they are written to, so they are written by nobody's rules.
         for change in filter(_is_attributes, wanted):
             self._write_raw(room, change)
+        self._keep(wanted)
+
+    def _keep(self, wanted: Sequence[Change]) -> None:
+        """Make the staged files survive a power cut: in their places they would be empty, and the run be merged."""
+        with files.reported("keep the files of the merge"):
+            for change in wanted:
+                path = _at(self.folder, change.path)
+                if path.is_file() and not path.is_symlink():
+                    files.sync_file(path)
 
     @staticmethod
     def _hide_attributes(room: CleanRoom, changes: Sequence[Change], index: Path) -> None:

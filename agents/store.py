@@ -5,16 +5,16 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import os
-import secrets
 from typing import TYPE_CHECKING, Final
 
-from agents import files, naming
+from agents import files, metafile, naming
 from agents.errors import HostError, OperatorError, Tampered
 from agents.layout import LATEST, RUNS, Layout
+from agents.lockorder import Rank
 from agents.model import RunMeta, RunState
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
     from agents.layout import Box
@@ -57,7 +57,7 @@ class Store:
         comes first, so that no ACTIVE run is ever without one. *extra* are further files, relative to the box.
         """
         name = meta.run_name
-        staging = self.layout.staging / secrets.token_hex(8)
+        staging = self.layout.staging / os.urandom(8).hex()
         with files.reported("make a box"):
             try:
                 lock = _build(self.layout, staging, meta, state, extra)
@@ -71,9 +71,23 @@ class Store:
         return lock
 
     def own(self, name: str, timeout: float = 0) -> files.Lock | None:
-        """The owner lock of the run *name*, held, or None where its owner lives (waiting *timeout* seconds)."""
-        lock = files.Lock(self.box(name).owner_lock)
-        return lock if lock.acquire(timeout=timeout) else None
+        """The owner lock of the run *name*, held, or None where its owner lives (waiting *timeout* seconds).
+
+        Raises OperatorError where there is no such run (any more).
+        """
+        lock = files.Lock(self.box(name).owner_lock, Rank.OWNER)
+        return lock if self._take(name, lock, timeout) else None
+
+    def _take(self, name: str, lock: files.Lock, timeout: float = -1) -> bool:
+        """Take *lock*, which lies in the box of the run *name*; raises OperatorError where there is no box."""
+        try:
+            with contextlib.suppress(FileNotFoundError):
+                return lock.acquire(timeout)
+            # An agent without a wall may have removed the folder. Of a box that was collected nothing is made anew.
+            self.box(name).private.mkdir(mode=files.DIR_MODE, exist_ok=True)
+            return lock.acquire(timeout)
+        except (FileNotFoundError, NotADirectoryError) as why:
+            raise _gone(name) from why
 
     def box(self, name: str) -> Box:
         """The box of the run *name*."""
@@ -83,43 +97,45 @@ class Store:
         """State of the run *name*; raises OperatorError where there is none, Tampered where it cannot be read."""
         data = files.read_capped(self.box(name).state, META_LIMIT)
         if data is None:
-            raise OperatorError(f"There is no run {name}.", "Type: ./agent list")
+            raise _gone(name)
         return RunState.from_json(data)
 
     def meta(self, name: str) -> RunMeta:
         """Envelope of the run *name*; raises Tampered where it cannot be read."""
-        import yaml
-
         data = files.read_capped(self.box(name).meta, META_LIMIT)
         if data is None:
             raise Tampered(f"meta.yaml of {name} is gone.", "Type: ./agent verify")
-        try:
-            raw = yaml.load(data, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506 - both are safe
-        except (yaml.YAMLError, UnicodeDecodeError, RecursionError, ValueError) as why:
-            raise Tampered(f"meta.yaml of {name} is not readable.", "Type: ./agent verify") from why
-        if not isinstance(raw, dict):
-            raise Tampered(f"meta.yaml of {name} is not a mapping.", "Type: ./agent verify")
-        return RunMeta.from_dict(raw)
+        return RunMeta.from_dict(metafile.load(data, name))
 
     def update(self, name: str, change: Callable[[RunState], RunState], *, durable: bool = True) -> RunState:
         """Read, change and write the state of the run *name* under its lock; returns what was written."""
         box = self.box(name)
-        with files.Lock(box.state_lock):
+        with self._alone(name):
             state = self.load(name)
             changed = change(state)
             if changed == state:
                 return state
             written = dataclasses.replace(changed, revision=state.revision + 1)
-            files.write(box.state, written.to_json(), durable=durable)
+            files.write(box.state, written.to_json(), durable=durable, ordered=True)
         return written
+
+    @contextlib.contextmanager
+    def _alone(self, name: str) -> Iterator[None]:
+        """Hold the lock on the state of the run *name*; raises OperatorError where there is no box."""
+        lock = files.Lock(self.box(name).state_lock, Rank.STATE)
+        self._take(name, lock)
+        try:
+            yield
+        finally:
+            lock.release()
 
     def restore(self, meta: RunMeta, state: RunState) -> None:
         """Write *meta* and *state* anew where an agent has removed or spoiled them; the rest of the box stays."""
         box = self.box(meta.run_name)
         for folder in (box.path, box.path / "raw", box.path / "private"):
             files.make_folder(folder)
-        with files.Lock(box.state_lock):
-            files.write(box.meta, _yaml(meta))
+        with self._alone(meta.run_name):
+            files.write(box.meta, metafile.dump(meta.to_dict()))
             files.write(box.state, dataclasses.replace(state, revision=state.revision + 1).to_json())
 
     def active(self) -> dict[str, str]:
@@ -185,41 +201,27 @@ class Store:
         return naming.resolve(target, self.names(), pointers)
 
 
+def _gone(name: str) -> OperatorError:
+    return OperatorError(f"There is no run {name}.", "Type: ./agent list")
+
+
 def _id_of(name: str) -> str | None:
     parsed = naming.parse(name)
     return parsed.short_id if parsed else None
-
-
-def _yaml(meta: RunMeta) -> bytes:
-    """The bytes of meta.yaml."""
-    import yaml
-
-    dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
-    text = yaml.dump(meta.to_dict(), Dumper=dumper, sort_keys=False, allow_unicode=True)
-    # Surrogates stand for bytes of the command line that are no UTF-8; a replaced character keeps the file readable.
-    return str(text).encode("utf-8", "replace")
 
 
 def _build(layout: Layout, staging: Path, meta: RunMeta, state: RunState, extra: Mapping[str, bytes]) -> files.Lock:
     box = type(layout.box("x"))(staging)
     for folder in (staging, staging / "raw", staging / "private", box.outbox):
         files.make_folder(folder)
-    lock = files.Lock(box.owner_lock)
+    lock = files.Lock(box.owner_lock, Rank.OWNER)
     if not lock.acquire(timeout=0):
         raise HostError("A new box is already owned by somebody.", "Type: ./agent doctor")
-    contents = {"meta.yaml": _yaml(meta), "state.json": state.to_json(), **extra}
+    contents = {"meta.yaml": metafile.dump(meta.to_dict()), "state.json": state.to_json(), **extra}
     for relative, data in contents.items():
         files.write(staging / relative, data, durable=False)
     for relative in contents:
-        _sync(staging / relative)
+        files.sync_file(staging / relative)
     for folder in (staging / "raw", staging / "private", staging):
         files.sync_folder(folder)
     return lock
-
-
-def _sync(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

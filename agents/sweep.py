@@ -5,26 +5,25 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import time
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from agents import cycles, cycling, files, gate, plan, policy, procs, publish, settle, watchdog, workshop
+from agents import cycles, cycling, files, glance, plan, policy, procs, publish, rereading, settle, watchdog
 from agents.engines import registry
 from agents.errors import BoxError
-from agents.events import PLAIN, reduce
-from agents.follower import Follower
-from agents.layout import OWNER_LOCK
+from agents.events import PLAIN
+from agents.layout import OWNER_LOCK, STALE
+from agents.lockorder import Rank
 from agents.model import Actor, Failure, FailureKind, Phase, Status, step
 from agents.pump import Ending
 from agents.watchdog import Facts, Verdict
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
     from agents.context import Context
     from agents.events import Dialect
     from agents.model import RunMeta, RunState
-
-STALE: Final = 600.0
-"""Seconds after which a marker or a staging folder without a run counts as a dead start's."""
-
 
 _MOMENT: Final = 0.5
 
@@ -45,6 +44,10 @@ def sweep(context: Context) -> list[str]:
         except OSError as why:
             context.say(f"{name}: it cannot be looked at: {why.strerror}.")
     _collect(context)
+    _unlock(context)
+    with contextlib.suppress(BoxError):
+        if glance.is_behind(str(context.layout.ledger), str(context.layout.dashboard)):
+            context.journal.catch_up()
     return changed
 
 
@@ -52,11 +55,16 @@ def _tend(context: Context, short_id: str, name: str) -> bool:
     if not context.store.box(name).state.exists():
         _drop_marker(context, short_id)
         return False
-    if gate.unfinished(context, name):
+    if _cut_off(context, name):
+        from agents import gate
+
         return gate.recover(context, name) is not None
     state = context.store.load(name)
     verdict = watchdog.judge(state, facts(context, name, state), _patience(context, state))
     if verdict in {Verdict.FINE, Verdict.FOREIGN}:
+        return False
+    if verdict is Verdict.SETTLED and files.is_locked(context.store.box(name).owner_lock):
+        # Its supervisor is about to be done with it, or a gate has it in hand.
         return False
     # A moment of patience: whoever looks whether the lock is held keeps others from taking it meanwhile.
     owner = context.store.own(name, timeout=_MOMENT)
@@ -69,6 +77,18 @@ def _tend(context: Context, short_id: str, name: str) -> bool:
         state = context.store.load(name)
         verdict = watchdog.judge(state, facts(context, name, state, owned=True), _patience(context, state))
         return _recover(context, name, state, verdict)
+
+
+def _cut_off(context: Context, name: str) -> bool:
+    """Whether a merge or undo of the run *name* was cut off; the gate's imports are paid where one has begun."""
+    with contextlib.suppress(BoxError):
+        if context.store.load(name).status is Status.MERGING:
+            return True
+    if not context.store.box(name).landing.exists():
+        return False
+    from agents import gate
+
+    return gate.unfinished(context, name)
 
 
 def _patience(context: Context, state: RunState) -> float:
@@ -141,41 +161,60 @@ def _recover(context: Context, name: str, state: RunState, verdict: Verdict) -> 
     """Bring a run whose supervisor is dead to its end; the caller holds its owner lock."""
     meta = context.store.meta(name)
     if verdict is Verdict.SETTLED:
-        _catch_up(context, meta, state)
+        _catch_up(context, meta, state, alone=True)
         return False
     if verdict is not Verdict.REBOOTED:
         procs.end_remains(_mark(context, name), _processes(state))
     box = context.store.box(name)
     box.reserve.unlink(missing_ok=True)
+    if box.room.exists():
+        from agents import aftermath
+
+        aftermath.tidy(box)
     ending, answer, dialect = reread(context, meta, state)
     # Its agent is dead, so the airlock stands still: the work is carried over now as it would have been then.
     goal, mutates = cycles.goal_of(ending.progress), policy.tier(meta.run_type).mutates
-    patch, trouble = workshop.salvage(context, meta, goal=goal) if mutates else (None, "")
+    patch, trouble = _salvaged(context, meta, goal) if mutates else (None, "")
     ending.notes += [trouble] if trouble else []
     cycling.judge(meta, ending, patch)
     usable = cycles.usable(meta, patch, ending.progress)
-    outcome = _outcome(state, verdict, settle.decide(ending, dialect, patch=usable))
+    kept = not mutates or cycling.is_kept(context, meta)
+    outcome = _outcome(state, verdict, settle.decide(ending, dialect, patch=usable), kept=kept)
     outcome = cycling.accept(context, meta, ending, patch, outcome)
     with files.reported("write the report"):
         settle.write_report(box, meta, ending, answer)
+    # Before the marker goes with the settling: a sweep that is killed here has to be found by the next one.
+    publish.remove(context.layout, meta.short_id)
     settled = settle.conclude(
         context.store, context.journal, context.clock, meta, Actor.WATCHDOG, outcome, ending, patch
     )
     cycling.tidy(context, meta, settled)
-    publish.remove(context.layout, meta.short_id)
     return True
 
 
+def _salvaged(context: Context, meta: RunMeta, goal: str | None) -> tuple[Mapping[str, Any] | None, str]:
+    from agents import workshop
+
+    return workshop.salvage(context, meta, goal=goal)
+
+
 def _outcome(
-    state: RunState, verdict: Verdict, judged: tuple[Status, FailureKind | None, str]
+    state: RunState, verdict: Verdict, judged: tuple[Status, FailureKind | None, str], *, kept: bool
 ) -> tuple[Status, FailureKind | None, str]:
-    """How a dead supervisor's run ended; *judged* is what its stream and exit code alone say."""
+    """How a dead supervisor's run ended; *judged* is what its stream and exit code alone say.
+
+    *kept* says that a power cut can have taken nothing of its work.
+    """
     if state.phase is not Phase.FINALIZING:
         return _death(verdict)
     if state.failure:
         # A failed check, a breach, a spent budget: the stream knows nothing of them, and must not end in REVIEW.
         stalled = state.failure.kind is FailureKind.STALLED
         return Status.STALLED if stalled else Status.CRASHED, state.failure.kind, state.failure.message
+    if verdict is Verdict.REBOOTED and not kept:
+        # The stream is on the disk before that phase is, but nobody has flushed the files that the agent wrote: what is
+        # left of them is carried over, and nothing says that it is all.
+        return _death(verdict)
     # The agent had ended well and only the last steps are missing: they are done now instead.
     finished = state.exit_code == 0 and judged[0] in {Status.DONE, Status.REVIEW, Status.CRASHED}
     return judged if finished else _death(verdict)
@@ -192,15 +231,9 @@ def _death(verdict: Verdict) -> tuple[Status, FailureKind | None, str]:
 def reread(context: Context, meta: RunMeta, state: RunState) -> tuple[Ending, str, Dialect]:
     """What the recorded stream of a run tells, as the live supervisor would have heard it."""
     dialect = dialect_of(meta)
-    follower = Follower(context.store.box(meta.run_name).stream, dialect)
-    ending = Ending(exit_code=state.exit_code)
-    try:
-        for event in follower.finish():
-            ending.progress = reduce(ending.progress, event)
-        ending.lines = follower.lines
-        return ending, follower.tail() if dialect.plain else "", dialect
-    finally:
-        follower.close()
+    heard = rereading.reread(context.store.box(meta.run_name).stream, dialect)
+    ending = Ending(exit_code=state.exit_code, progress=heard.progress, lines=heard.lines)
+    return ending, heard.answer, dialect
 
 
 def dialect_of(meta: RunMeta) -> Dialect:
@@ -216,13 +249,19 @@ def dialect_of(meta: RunMeta) -> Dialect:
 _ENDS: Final = frozenset({Status.REVIEW, Status.DONE, Status.CRASHED, Status.STALLED, Status.STOPPED})
 
 
-def _catch_up(context: Context, meta: RunMeta, state: RunState) -> None:
-    """Do again what follows from a settled state: the ledger may not know of it yet."""
+def _catch_up(context: Context, meta: RunMeta, state: RunState, *, alone: bool = False) -> None:
+    """Do again what follows from a settled state: the ledger may not know of it yet.
+
+    *alone* says that its supervisor is dead; one that lives copies what its agent has said by itself.
+    """
+    publish.remove(context.layout, meta.short_id)
     known = context.journal.last(meta.run_name)
     # The phase tells the sealing entry from the one of a watchdog that has only marked the run.
     settled = (str(state.status), state.attempt, str(state.phase))
-    if (known.get("status"), known.get("attempt"), known.get("phase")) == settled:
-        context.store.deactivate(meta.short_id)
+    if (known.get("status"), known.get("attempt"), known.get("phase")) == settled or _was_refused(state, known):
+        from agents import aftermath
+
+        aftermath.put_away(context, meta, cycling.tidy(context, meta, state))
     elif state.status not in _ENDS:
         # Only the gate writes those, and it tells the ledger: this one was written by somebody else.
         failure = Failure(kind=FailureKind.AIRLOCK_BREACH, message="Its state was changed by somebody else.")
@@ -230,8 +269,29 @@ def _catch_up(context: Context, meta: RunMeta, state: RunState) -> None:
         context.store.restore(meta, forged)
         settle.record(context.store, context.journal, meta, forged, recovered=True)
     else:
+        if alone:
+            _retell(context, meta, state)
         settle.record(context.store, context.journal, meta, state, recovered=True)
-    publish.remove(context.layout, meta.short_id)
+        cycling.tidy(context, meta, state)
+
+
+def _retell(context: Context, meta: RunMeta, state: RunState) -> None:
+    """Tell the ledger what the agent has said and nobody has told yet; a stream that cannot be read tells nothing."""
+    # Asked for, because hearing makes it, and a run of several agents has none.
+    if not context.store.box(meta.run_name).stream.exists():
+        return
+    try:
+        ending, _, _ = reread(context, meta, state)
+    except OSError as why:
+        context.say(f"{meta.run_name}: what its agent has said cannot be read: {why.strerror}.")
+        return
+    settle.tell(context.journal, meta, Actor.WATCHDOG, ending)
+
+
+def _was_refused(state: RunState, known: Mapping[str, Any]) -> bool:
+    """Whether a human was rejecting a run whose end had been told, and was cut off before the ledger knew."""
+    told = known.get("phase") == str(Phase.SETTLED) and known.get("attempt") == state.attempt
+    return told and state.status is Status.REJECTED
 
 
 def _collect(context: Context) -> None:
@@ -241,9 +301,23 @@ def _collect(context: Context) -> None:
     for path in context.layout.staging.glob("*"):
         # One that cannot be removed must not keep the others.
         with contextlib.suppress(OSError):
-            if time.time() - path.stat().st_mtime > STALE and not files.is_locked(path / OWNER_LOCK):
+            if time.time() - path.lstat().st_mtime > STALE and not _is_owned(path):
                 files.remove_tree(path)
     _collect_verified(context)
+
+
+def _unlock(context: Context) -> None:
+    """Free the branch of the commons where the power was cut while git moved it: the operator's git minds the lock."""
+    if (context.repo.common_dir / glance.COMMONS_LOCK).exists():
+        from agents import commons
+
+        with contextlib.suppress(BoxError, OSError):
+            commons.unlock(context.repo)
+
+
+def _is_owned(path: Path) -> bool:
+    """Whether what is in the making at *path* has a living owner; a link is one that was about to be swapped in."""
+    return not path.is_symlink() and files.is_locked(path / OWNER_LOCK)
 
 
 def _collect_verified(context: Context) -> None:
@@ -251,7 +325,7 @@ def _collect_verified(context: Context) -> None:
     folder = context.layout.trees.parent / "verify"
     if not folder.is_dir() or not any(folder.iterdir()):
         return
-    lock = files.Lock(context.layout.merge_lock)
+    lock = files.Lock(context.layout.merge_lock, Rank.MERGE)
     if lock.acquire(timeout=0):
         with contextlib.ExitStack() as undo, contextlib.suppress(OSError):
             undo.callback(lock.release)

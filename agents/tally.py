@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -82,3 +83,11 @@ def summed(one: Mapping[str, int], other: Mapping[str, int]) -> dict[str, int]:
 def largest(one: Mapping[str, int], other: Mapping[str, int]) -> dict[str, int]:
     """The larger of both counts, by name."""
     return {name: max(one.get(name, 0), other.get(name, 0)) for name in {**one, **other}}
+
+
+def share(value: object) -> float | None:
+    """*value* as a share between 0 and 1, None where it is no number."""
+    # Bounded before it is converted: JSON knows integers that no float can hold.
+    if not isinstance(value, int | float) or isinstance(value, bool) or not -math.inf < value < math.inf:
+        return None
+    return float(min(1.0, max(0.0, value)))

@@ -1,12 +1,11 @@
 """Time as a value: two clocks that are passed as an argument, and the text form of an instant.
 
-No ``dataclasses`` here: the lean path of ``status`` imports this module.
+No ``dataclasses`` and no ``datetime`` at import: the lean path of ``status`` reads instants in the form that we write.
 """
 
 from __future__ import annotations
 
 import time
-from datetime import UTC, datetime
 
 # The name alone tells type checkers; importing `typing` would cost `status` 4 ms.
 TYPE_CHECKING = False
@@ -34,11 +33,18 @@ class Clock:
 
 def iso(seconds: float) -> str:
     """The instant *seconds* (since the epoch) as ``2025-11-22T14:30:00.000Z``."""
+    from datetime import UTC, datetime
+
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def epoch(text: str | None) -> float | None:
     """Seconds since the epoch of an ISO 8601 instant, or None where *text* is none (state files are foreign input)."""
+    own = _own(text)
+    if own is not None:
+        return own
+    from datetime import UTC, datetime
+
     try:
         instant = datetime.fromisoformat(text) if text else None
     except (TypeError, ValueError):
@@ -46,3 +52,27 @@ def epoch(text: str | None) -> float | None:
     if instant is None:
         return None
     return (instant if instant.tzinfo else instant.replace(tzinfo=UTC)).timestamp()
+
+
+def _own(text: object) -> float | None:
+    """Seconds since the epoch of an instant as :func:`iso` writes it; None for any other form, and for no instant."""
+    if not isinstance(text, str) or len(text) != _WIDTH:
+        return None
+    try:
+        year, month, day = int(text[:4]), int(text[5:7]), int(text[8:10])
+        hour, minute, second, fraction = int(text[11:13]), int(text[14:16]), int(text[17:19]), int(text[20:23])
+        # Days by the Gregorian rule, in years that begin with March: a leap day is the last day of its year.
+        shifted, years = (month + 9) % 12, year - (month <= _FEBRUARY)
+        days = 365 * years + years // 4 - years // 100 + years // 400 + (153 * shifted + 2) // 5 + day - _BEFORE_1970
+        seconds = ((days * 24 + hour) * 60 + minute) * 60 + second
+        # Written again it is the same, or it was no instant (a 30th of February) or written in another way.
+        again = f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(seconds))}.{fraction:03d}Z"
+    except (ValueError, OverflowError, OSError):
+        return None
+    return (seconds * 1000 + fraction) / 1000 if again == text else None
+
+
+_WIDTH = 24
+_FEBRUARY = 2
+_BEFORE_1970 = 719_469
+"""Days from the 1st of March of the year 0 to the 1st of January 1970, and one, because days count from 1."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from agents import events, files, redact
 from agents.errors import OperatorError
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from agents.context import Context
     from agents.events import Dialect, Event
 
+_HEAD: Final = 200
+"""Characters that are shown of an argument, or of a line that could not be read."""
 _PAUSE = 0.2
 _LONGEST = 64 * 1024
 """Bytes of one line that are shown; the whole of it is in the box."""
@@ -70,7 +72,13 @@ def _lives(context: Context, name: str) -> bool:
 
 def render(line: bytes, dialect: Dialect) -> str | None:
     """One line for a terminal, without secrets and anything that could drive it; None for what says nothing."""
-    text = _text(events.decode(line.rstrip(b"\n"), dialect))
+    event = events.decode(line.rstrip(b"\n"), dialect)
+    if isinstance(event, events.Garbage):
+        # The line itself, whose beginning the event holds: a secret that was cut could not be known.
+        head = line.rstrip(b"\n")[: 8 * _HEAD].decode("utf-8", "replace")
+        text: str | None = redact.beginning(head, _HEAD)
+    else:
+        text = _text(event)
     return redact.visible(redact.redact(text), newlines=True).rstrip() if text else None
 
 
@@ -82,15 +90,13 @@ def _text(event: Event) -> str | None:
         case events.Said(text) | events.Output(text):
             shown = text
         case events.ToolCall(name, argument):
-            shown = f"→ {name}({argument[:200]})"
+            shown = f"→ {name}({redact.beginning(argument, _HEAD)})"
         case events.ToolResult(is_error=True):
             shown = "← error"
         case events.Result() as result:
             shown = f"◆ {'failed' if result.is_error else 'done'}: {result.subtype}"
         case events.Fact(kind):
             shown = f"◇ {kind}"
-        case events.Garbage(head):
-            shown = head.decode("utf-8", "replace")
     return shown
 
 

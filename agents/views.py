@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 from agents.times import epoch
 
 # The name alone tells type checkers; importing `typing` would cost `status` 4 ms.
@@ -11,6 +13,8 @@ if TYPE_CHECKING:
     from typing import Any, Final
 
 COLUMNS: Final = ("status", "id", "type", "engine", "agent", "age", "took", "patch", "task")
+SHOWN: Final = frozenset({*COLUMNS, "started_at", "ended_at"})
+"""Facts that :func:`table` is made of."""
 _TITLE: Final = 60
 _NEWEST: Final = 10
 _OPEN: Final = ("ACTIVE", "STALLED", "REVIEW")
@@ -39,19 +43,23 @@ def plain(text: object, limit: int = _TITLE) -> str:
     return line if len(line) <= limit else line[: limit - 1] + "…"
 
 
-def fold(entries: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def fold(entries: Iterable[Mapping[str, Any]], wanted: Callable[[str], bool] = lambda _: True) -> list[dict[str, Any]]:
     """One row a run from ledger *entries* in order, newest run first: later facts replace earlier ones (T152).
 
-    Only what is said of the run itself counts: an agent's goal has a status too.
+    Only what is said of the run itself counts: an agent's goal has a status too. Kept are the facts *wanted* by their
+    names; rows of a long history are many.
     """
     rows: dict[str, dict[str, Any]] = {}
     for entry in entries:
         run, facts = entry.get("run"), entry.get("facts")
         if isinstance(run, str) and isinstance(facts, dict) and str(entry.get("event")).startswith("run."):
-            rows.setdefault(run, {"run": run}).update(facts)
-    shown = [row for row in rows.values() if row.get("status") != "COLLECTED"]
+            row = rows.setdefault(run, {"run": run})
+            # A parser makes the names anew for every line.
+            row.update((sys.intern(name), value) for name, value in facts.items() if wanted(name))
+            if row.get("status") == "COLLECTED":
+                del rows[run]
     # Of two that started in the same instant the later one in the ledger is the newer.
-    return sorted(shown, key=lambda row: str(row.get("started_at") or ""))[::-1]
+    return sorted(rows.values(), key=lambda row: str(row.get("started_at") or ""))[::-1]
 
 
 def newest(

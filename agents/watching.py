@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from agents import files, naming, sightings
+from agents import files, naming, sightings, tally
 from agents.errors import BoxError
 from agents.policy import AGENTS
 from agents.sightings import Scene, Seen, Step
@@ -48,9 +48,9 @@ class _Draft:
             self.goal, self.progress, self.known = "", None, True
         elif event in _OPEN and isinstance(facts.get("objective"), str):
             self.goal, self.known = sightings.clean(facts["objective"]), True
-            self.progress = sightings.share(facts.get("progress"))
+            self.progress = tally.share(facts.get("progress"))
         if event.startswith("suffering."):
-            self.load = sightings.share(facts.get("load")) if "load" in facts else self.load
+            self.load = tally.share(facts.get("load")) if "load" in facts else self.load
 
 
 @dataclass(slots=True)

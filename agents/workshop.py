@@ -67,7 +67,7 @@ def ready(context: Context, made: RunPlan, stop: Callable[[], bool]) -> Bench:
     touched = given.paths or setup
     bench = dataclasses.replace(bench, furnished=given.record(opened)) if touched else bench
     if not stop():
-        files.write(box.room / _HANDED, b"")
+        files.write(box.room / _HANDED, procs.boot_id().encode())
     return bench
 
 
@@ -86,7 +86,26 @@ def _is_handed(box: Box) -> bool:
 
 
 def _existing(context: Context, meta: RunMeta) -> Airlock | None:
-    return airlock.existing(context.repo, context.layout, context.store.box(meta.run_name), meta.airlock_base)
+    box = context.store.box(meta.run_name)
+    opened = airlock.existing(context.repo, context.layout, box, meta.airlock_base)
+    if opened is not None:
+        _refilled(opened, box)
+    return opened
+
+
+def _refilled(opened: Airlock, box: Box) -> None:
+    """Once after the machine went down: files of *opened* that a power cut has emptied are as in its base again.
+
+    They had not come to the disk, and would be taken for the agent's work. What the agent itself had emptied cannot be
+    told from that; it is as in the base too.
+    """
+    handed, now = files.read_capped(box.room / _HANDED, _BOOT_CAP), procs.boot_id().encode()
+    if handed and handed != now:
+        airlock.refill(opened)
+        files.write(box.room / _HANDED, now)
+
+
+_BOOT_CAP: Final = 100
 
 
 def _restore(opened: Airlock, box: Box, meta: RunMeta) -> None:
@@ -190,7 +209,8 @@ def export(
         carried, further = cycle.export, {"airlock": cycle.airlock, **({"strays": strays} if strays else {})}
     else:
         carried, further = airlock.export(opened, given=given), {}
-    files.write(box.patch, carried.patch)
+    # What makes the state last that tells of it makes the names beside it last too.
+    files.write(box.patch, carried.patch, durable=False, ordered=True)
     return patch_facts(carried, meta.repo_sha_start, settle.hash_file(box, "changes.patch")) | further
 
 

@@ -7,8 +7,9 @@ import os
 import time
 from typing import TYPE_CHECKING, Final
 
-from agents import files, git
+from agents import files, git, trash
 from agents.errors import HostError
+from agents.lockorder import Rank
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,7 +27,7 @@ _NOTE_CAP: Final = 64 * 1024
 @contextlib.contextmanager
 def locked(repo: git.Repository) -> Iterator[None]:
     """Hold the lock of *repo*'s registrations: `git worktree add` fails beside another one (N03, fact 5)."""
-    lock = files.Lock(repo.common_dir / LOCK)
+    lock = files.Lock(repo.common_dir / LOCK, Rank.WORKTREES)
     if not lock.acquire(_WAIT):
         raise HostError(
             f"Another Agent Box works on the work trees for more than {_WAIT:.0f} s.", "Type: ./agent status"
@@ -37,8 +38,10 @@ def locked(repo: git.Repository) -> Iterator[None]:
         lock.release()
 
 
-def add(repo: git.Repository, path: Path, name: str, base: str) -> None:
+def add(repo: git.Repository, path: Path, name: str, base: str, staging: Path) -> None:
     """Register an empty detached work tree at *path* for the run *name* at the commit *base*; raises HostError.
+
+    What a failure leaves goes by way of *staging*, as in :func:`remove`.
 
     No file is written but ``.git``, and no hook runs. The registration is locked with the run's name as the reason, so
     that `git worktree prune` lets it be and :func:`vouching` knows it again.
@@ -50,11 +53,25 @@ def add(repo: git.Repository, path: Path, name: str, base: str) -> None:
         for pause in (*_PAUSES, None):
             done = git.run(repo.root, *words, sealed=True)
             if done.returncode == 0:
+                _keep(repo, path, name)
                 return
-            _forget(repo, path, name)
+            _forget(repo, path, name, staging)
             if pause is None:
                 raise HostError(f"git makes no work tree: {git.last_words(done)}", "Type: git worktree list")
             time.sleep(pause)
+
+
+def _keep(repo: git.Repository, path: Path, name: str) -> None:
+    """Make the registration survive a power cut, which git does not: an empty one would vouch for nothing."""
+    entry = vouching(repo, path, name)
+    # Without `gitdir` git takes no notice of a registration, so the others may be empty until that one is there.
+    inside = sorted(entry.iterdir(), key=lambda each: each.name == "gitdir") if entry else []
+    with files.reported("keep the registration of the airlock"):
+        for each in (path / ".git", *inside):
+            if each.is_file():
+                files.sync_file(each)
+        for folder in (*((entry, entry.parent) if entry else ()), path):
+            files.sync_folder(folder)
 
 
 def vouching(repo: git.Repository, path: Path, name: str) -> Path | None:
@@ -70,9 +87,10 @@ def vouching(repo: git.Repository, path: Path, name: str) -> Path | None:
 
 def _vouches(entry: Path, path: Path, name: str) -> bool:
     reason, link = _note(entry / "locked"), _note(entry / "gitdir")
-    if link is None:
-        # git was killed while it made the registration: the reason is the first thing it writes.
-        return reason == os.fsencode(name)
+    if not link:
+        # git was killed while it made the registration: the reason is the first thing it writes. A power cut leaves
+        # even that empty; the folder has the name of the work tree's, which is the run's own.
+        return reason == os.fsencode(name) or (reason == b"" and entry.name == name)
     ours = os.fsencode(os.path.realpath(path.parent) + f"/{path.name}/.git")
     return link == ours and reason in {None, os.fsencode(name)}
 
@@ -82,9 +100,10 @@ def _note(path: Path) -> bytes | None:
     return None if text is None else text.removesuffix(b"\n")
 
 
-def remove(repo: git.Repository, path: Path, name: str) -> None:
+def remove(repo: git.Repository, path: Path, name: str, staging: Path) -> None:
     """Remove the work tree at *path* and its registration; links are not followed, what is gone is fine.
 
+    The files go by way of *staging*, a folder for what is on its way out, so that nobody waits for many of them.
     Raises HostError where something is at *path* that no registration of the run *name* vouches for.
     """
     with locked(repo):
@@ -92,14 +111,14 @@ def remove(repo: git.Repository, path: Path, name: str) -> None:
             raise HostError(
                 f"{path} is not registered as the airlock of {name}.", f"Look at it, then remove it: rm -rf {path}"
             )
-        _forget(repo, path, name)
+        _forget(repo, path, name, staging)
 
 
-def _forget(repo: git.Repository, path: Path, name: str) -> None:
+def _forget(repo: git.Repository, path: Path, name: str, staging: Path) -> None:
     # The registration goes last: until then it vouches for what is left of the tree, should this process be killed.
     while entry := vouching(repo, path, name):
         with files.reported(f"remove the airlock {path}"):
-            files.remove_tree(path)
-            files.remove_tree(entry)
-    with contextlib.suppress(OSError):
-        (repo.common_dir / "worktrees").rmdir()
+            trash.discard(path, staging)
+            # At once as well: half a registration vouches for nothing, and would never be removed.
+            trash.discard(entry, staging)
+    # The folder of all registrations stays, though git removes an empty one: sandboxes that are being made hide it.

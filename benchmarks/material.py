@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-EDITION: Final = 2
+EDITION: Final = 4
 """Raise it when anything here builds other bytes: older material is then left alone and not used."""
 _EPOCH: Final = 1_735_689_600
 """2025-01-01T00:00:00Z, when all material was made."""
@@ -51,32 +51,42 @@ class Material:
         self._cache = cache.absolute()
 
     @property
+    def folder(self) -> Path:
+        """Where all of it is."""
+        return self._cache
+
+    @property
     def home(self) -> Path:
         """A home folder without any settings."""
-        return self._made("home", lambda place: place.mkdir())
+        return self.made("home", lambda place: place.mkdir())
 
-    def repository(self, files: int) -> Path:
-        """A git repository of *files* Python modules with a history of some commits."""
-        return self._made(f"repository-{files}", lambda place: _repository(place, files))
+    def repository(self, files: int, use: str = "") -> Path:
+        """A git repository of *files* Python modules with a history of some commits; another one for another *use*."""
+        return self.made(f"repository{use}-{files}", lambda place: _repository(place, files))
 
     def history(self, runs: int) -> Path:
         """A git repository of one file with *runs* finished runs."""
-        return self._made(f"history-{runs}", lambda place: _history(place, runs))
+        return self.made(f"history-{runs}", lambda place: _history(place, runs))
+
+    def boxes(self, runs: int) -> Path:
+        """Like :meth:`history`, and every box has the evidence that its ledger entry seals."""
+        return self.made(f"boxes-{runs}", lambda place: _history(place, runs, whole=True))
 
     def stream(self, kind: str, size: int) -> Path:
         """A recorded stream of about *size* bytes (at least one line) of the *kind* of lines of :data:`STREAMS`."""
-        return self._made(f"stream-{kind}-{size}", lambda place: _stream(place, kind, size))
+        return self.made(f"stream-{kind}-{size}", lambda place: _stream(place, kind, size))
 
     def engine(self) -> Path:
-        """A folder for ``sys.path`` that brings the engine of ``benchmarks/drive.py``."""
-        return self._made("engine", _engine)
+        """A folder for ``sys.path`` that brings the engine of ``benchmarks/drivers/supervisor.py``."""
+        return self.made("engine", _engine)
 
     def fresh(self, stem: str) -> Path:
         """A file name that nothing has: writing over an old file costs what writing a new one does not."""
         self._cache.mkdir(parents=True, exist_ok=True)
         return self._cache / f"{stem}-{os.getpid()}-{time.monotonic_ns()}"
 
-    def _made(self, name: str, build: Callable[[Path], None]) -> Path:
+    def made(self, name: str, build: Callable[[Path], None]) -> Path:
+        """The material *name*, which *build* makes at the path that it is given where there is none yet."""
         place = self._cache / f"{name}-{EDITION}"
         if not place.exists():
             # Whole or not at all, so that an interrupted session leaves nothing that a later one would believe.
@@ -191,14 +201,19 @@ def _finished(number: int, task: str, short_id: str) -> Finished:
         begun, status=Status.DONE, phase=Phase.SETTLED, ended_at=iso(start + 42), exit_code=0, events=6, revision=6,
         session_id="58b1cb51-ad36-4a11-8cc8-f9691dc97602", usage={"input_tokens": 0, "output_tokens": 0},
     )  # fmt: skip
-    sealed = {each: hashlib.sha256(f"{name} {each}".encode()).hexdigest() for each in _SEALED}
+    sealed = {each: hashlib.sha256(_sealed(name, each)).hexdigest() for each in _SEALED}
     return Finished(name, short_id, state, (plan.facts(meta, begun), {**plan.facts(meta, state), "evidence": sealed}))
+
+
+def _sealed(name: str, each: str) -> bytes:
+    """Content of the file *each* of the box *name*."""
+    return f"{name} {each}".encode()
 
 
 _SEALED: Final = ("meta.yaml", "report.md", "raw/stream.jsonl", "raw/stderr.log", "raw/launch.json")
 
 
-def _history(place: Path, runs: int) -> None:
+def _history(place: Path, runs: int, *, whole: bool = False) -> None:
     _import(place, _commits(["main.py"]))
     layout = Layout(place)
     store = Store(layout)
@@ -207,6 +222,8 @@ def _history(place: Path, runs: int) -> None:
     with layout.ledger.open("wb") as file:
         for run in finished_runs(runs):
             _box(layout, run)
+            if whole:
+                _evidence(layout.runs / run.name)
             for event, facts in zip(("run.started", "run.finished"), run.facts, strict=True):
                 time_ = facts["ended_at"] or facts["started_at"]
                 line, head = ledger.link(head, time=time_, event=event, run=run.name, facts=facts)
@@ -221,6 +238,12 @@ def _box(layout: Layout, run: Finished) -> None:
     folder.mkdir()
     (folder / "state.json").write_bytes(run.state.to_json())
     (layout.ids / run.short_id).write_bytes(run.name.encode())
+
+
+def _evidence(folder: Path) -> None:
+    (folder / "raw").mkdir()
+    for each in _SEALED:
+        (folder / each).write_bytes(_sealed(folder.name, each))
 
 
 # --- Streams ----------------------------------------------------------------------------------------------------------
@@ -296,4 +319,6 @@ def _engine(place: Path) -> None:
     folder = place / "bench_engine-1.dist-info"
     folder.mkdir(parents=True)
     (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: bench-engine\nVersion: 1\n", "utf-8")
-    (folder / "entry_points.txt").write_text("[agent_box.engines]\nreplay = benchmarks.drive:Replay\n", "utf-8")
+    names = (("replay", "Replay"), ("heard", "Heard"))
+    points = "".join(f"{name} = benchmarks.drivers.supervisor:{each}\n" for name, each in names)
+    (folder / "entry_points.txt").write_text(f"[agent_box.engines]\n{points}", "utf-8")

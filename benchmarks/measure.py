@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import statistics
+import subprocess
 import tempfile
 import time
 from dataclasses import dataclass, field
@@ -36,9 +37,12 @@ class Cost:
     """Seconds of processor time, user and system."""
     peak: int = 0
     """Most memory that its largest process had at once, in KiB."""
+    count: float = 0.0
+    """What else was counted: failures, lines, memory; the candidate says what."""
 
     def __add__(self, other: Cost) -> Cost:
-        return Cost(self.wall + other.wall, self.cpu + other.cpu, max(self.peak, other.peak))
+        peak = max(self.peak, other.peak)
+        return Cost(self.wall + other.wall, self.cpu + other.cpu, peak, self.count + other.count)
 
 
 Samples = dict[str, list[Cost]]
@@ -119,20 +123,38 @@ def rounds(
     most: int,
     steady: Callable[[Samples], bool],
     chance: random.Random,
+    warm: bool = True,
+    failed: dict[str, str] | None = None,
 ) -> Samples:
     """Cost of every one of *candidates* in *least* to *most* rounds, in an order of its own each, until *steady*.
 
-    All run once before, unmeasured: compiled modules, caches and indexes are there afterwards.
+    If *warm*, all run once before, unmeasured: compiled modules, caches and indexes are there afterwards. With *failed*
+    a candidate that does not work is left out from then on, and its name and the reason go there; without, it raises
+    BenchmarkError.
     """
-    for work in candidates.values():
-        work()
+    working = dict(candidates)
     samples: Samples = {name: [] for name in candidates}
+    if warm:
+        _round(working, sorted(working), {name: [] for name in candidates}, failed)
     for done in range(most):
-        if done >= least and steady(samples):
+        if done >= least and steady({name: samples[name] for name in working}):
             break
-        for name in chance.sample(sorted(candidates), len(candidates)):
-            samples[name].append(candidates[name]())
-    return samples
+        _round(working, chance.sample(sorted(working), len(working)), samples, failed)
+    return {name: samples[name] for name in working}
+
+
+def _round(
+    working: dict[str, Callable[[], Cost]], order: Sequence[str], samples: Samples, failed: dict[str, str] | None
+) -> None:
+    """One round in *order*, into *samples*; what fails is taken out of *working*."""
+    for name in order:
+        try:
+            samples[name].append(working[name]())
+        except (BenchmarkError, OSError, subprocess.SubprocessError) as why:
+            if failed is None:
+                raise
+            failed[name] = str(why)
+            del working[name]
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,7 +46,7 @@ def states() -> str:
 def _verbs() -> tuple[Any, dict[str, Any]]:
     import typer.main
 
-    from agents.cli import app
+    from agents.parser import app
 
     group = typer.main.get_command(app)
     return group, dict(group.commands)  # type: ignore[attr-defined]

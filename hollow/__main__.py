@@ -8,6 +8,11 @@ import sys
 def main() -> None:
     """Run the command line; an unforeseen failure is one sentence on standard error and exit code 4."""
     try:
+        from hollow import orders
+
+        plain = orders.plain(sys.argv[1:])
+        if plain is not None:
+            sys.exit(orders.begin(**plain))
         from hollow.cli import app
 
         app()

@@ -1,60 +1,16 @@
-"""The command line of the agent process; the supervisor is the one who types it."""
+"""The command line of the agent process for whoever types it by hand; the supervisor's is read by hollow.orders."""
 
 from __future__ import annotations
 
-import sys
 import uuid  # noqa: TC003 - Typer reads the annotations
-from enum import StrEnum
 from pathlib import Path  # noqa: TC003 - likewise
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from hollow import __version__, cycle
+from hollow import __version__, orders
 from hollow.desk.cli import app as desk
-from hollow.mind import Assignment
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from hollow.mind import Mind, Thinker
-
-
-class MindName(StrEnum):
-    """What may think."""
-
-    OLLAMA = "ollama"
-    REFLEX = "reflex"
-    SCRIPTED = "scripted"
-
-
-class RunType(StrEnum):
-    """What a cycle is for."""
-
-    SCOUT = "scout"
-    PLAN = "plan"
-    REVIEW = "review"
-    BENCHMARK = "benchmark"
-    FIX = "fix"
-    CYCLE = "cycle"
-    """The agent's own life: no task is given, it finds its goal itself."""
-
-
-class Agent(StrEnum):
-    """Who does it."""
-
-    CEDAR = "cedar"
-    CIPHER = "cipher"
-    VAULT = "vault"
-
-
-class Surroundings(StrEnum):
-    """What confines this process."""
-
-    FULL = "full"
-    PARTIAL = "partial"
-    NONE = "none"
-
+from hollow.orders import LEAST_CTX, LEAST_TIMEOUT, Agent, MindName, RunType, Surroundings
 
 app = typer.Typer(
     name="hollow",
@@ -89,9 +45,9 @@ def cycle_verb(
     model: Annotated[str, typer.Option(help="Model of the ollama mind.")] = "qwen3.5:9b",
     system_prompt: Annotated[str, typer.Option(help="The supervisor's words.")] = "",
     system_prompt_file: Annotated[Path | None, typer.Option(help="A file with them instead.")] = None,
-    num_ctx: Annotated[int, typer.Option(min=2048, help="Context window in tokens.")] = 32768,
+    num_ctx: Annotated[int, typer.Option(min=LEAST_CTX, help="Context window in tokens.")] = 32768,
     keep_alive: Annotated[str, typer.Option(help="How long the server keeps the model loaded.")] = "10m",
-    call_timeout: Annotated[float, typer.Option(min=0.1, help="Seconds one model call may take.")] = 600.0,
+    call_timeout: Annotated[float, typer.Option(min=LEAST_TIMEOUT, help="Seconds one model call may take.")] = 600.0,
     max_turns: Annotated[int, typer.Option(min=1, help="Generations at most.")] = 24,
     sandbox: Annotated[Surroundings, typer.Option(help="What surrounds this process.")] = Surroundings.NONE,
     resume: Annotated[
@@ -109,59 +65,14 @@ def cycle_verb(
     Example: echo "where are retries decided?" | python -m hollow cycle --mind reflex --run-type scout --agent cedar
     --repo . --index /tmp/index --session-id 00000000-0000-4000-8000-000000000000
     """
-    makers: dict[MindName, Callable[[], Mind]] = {
-        MindName.OLLAMA: lambda: _ollama(model, num_ctx, keep_alive, call_timeout),
-        MindName.REFLEX: _reflex,
-        MindName.SCRIPTED: lambda: _scripted(script),
-    }
-    words = _words(system_prompt, system_prompt_file)
-    assignment = Assignment(
-        task="", run_type=run_type.value, agent=agent.value, repo=repo.absolute(), index=index.absolute(),
-        system_prompt=words, max_turns=max_turns,
+    raise typer.Exit(
+        orders.begin(
+            mind, run_type, agent, repo, index, str(session_id), model=model,
+            system_prompt=_words(system_prompt, system_prompt_file), num_ctx=num_ctx, keep_alive=keep_alive,
+            call_timeout=call_timeout, max_turns=max_turns, sandbox=sandbox, resume=resume, script=script, state=state,
+            run=run, substrate=substrate,
+        )
     )  # fmt: skip
-    order = cycle.Order(
-        assignment=assignment, session_id=str(session_id), mind=makers[mind], surroundings=sandbox.value,
-        resumed=resume, state=state.absolute() if state else None, run=run, substrate=substrate,
-        thinker=_thinker(mind, agent, repo, index, model, num_ctx, keep_alive, call_timeout, script, state),
-    )  # fmt: skip
-    raise typer.Exit(cycle.run(order, sys.stdin.buffer if sys.stdin is not None else None))
-
-
-def _thinker(
-    mind: MindName, agent: Agent, repo: Path, index: Path, model: str, num_ctx: int, keep_alive: str,
-    call_timeout: float, script: Path | None, state: Path | None,
-) -> Callable[[Callable[..., None]], Thinker]:  # fmt: skip
-    def made(fact: Callable[..., None]) -> Thinker:
-        """The mind of a cycle, which says signs of life through *fact*."""
-        from hollow.minds import thinking
-
-        return thinking.make(
-            mind.value, agent=agent.value, repo=repo.absolute(), index=index.absolute(), fact=fact, model=model,
-            num_ctx=num_ctx, keep_alive=keep_alive, call_timeout=call_timeout, script=script,
-            cursor=state / "script.json" if state else None,
-        )  # fmt: skip
-
-    return made
-
-
-def _ollama(model: str, num_ctx: int, keep_alive: str, call_timeout: float) -> Mind:
-    from hollow.minds.ollama import Ollama, Settings
-
-    return Ollama(Settings(model=model, num_ctx=num_ctx, keep_alive=keep_alive, call_timeout=call_timeout))
-
-
-def _reflex() -> Mind:
-    from hollow.minds.reflex import Reflex
-
-    return Reflex()
-
-
-def _scripted(script: Path | None) -> Mind:
-    from hollow.minds.scripted import Scripted
-
-    if script is None:
-        raise cycle.BadRequest("The scripted mind needs --script PATH.")
-    return Scripted(script)
 
 
 def _words(text: str, file: Path | None) -> str:

@@ -18,20 +18,8 @@ DOORS = {
     "git": {"agents.git"},
     "psutil": {"agents.procs"},
     "filelock": {"agents.files"},
-    "yaml": {"agents.yamlfile", "agents.store", "agents.verbs.running"},
-    "typer": {
-        "agents.cli",
-        "agents.verbs.gate",
-        "agents.verbs.runs",
-        "agents.verbs.boxes",
-        "agents.verbs.upkeep",
-        "agents.verbs.options",
-        "agents.verbs.hollow",
-        "agents.verbs.watch",
-        "agents.verbs.living",
-        "hollow.cli",
-        "hollow.desk.cli",
-    },
+    "yaml": {"agents.yamlfile", "agents.metafile", "agents.verbs.running"},
+    "typer": {"agents.parser", "hollow.cli", "hollow.desk.cli"},
     "rich": {"agents.screen"},
     "ollama": {"hollow.minds.ollama"},
     "httpx": {"hollow.minds.ollama", "hollow.minds.bounded"},
@@ -47,7 +35,7 @@ PURE = {
     "agents.engines.foreign",
     "agents.engines.base", "agents.engines.stream_json", "agents.engines.hollow", "agents.engines.command",
     "agents.engines.scripted", "agents.cycles", "agents.pulse",
-    "agents.sightings", "agents.watchview", "agents.lifecycle", "agents.settings",
+    "agents.sightings", "agents.watchview", "agents.lifecycle", "agents.settings", "agents.metafile", "agents.quick",
     "hollow.minds.ollama_wire", "hollow.minds.reflex_facts", "hollow.minds.reflex_goals", "hollow.minds.reflex_notes",
     "hollow.minds.reflex_judging",
     "hollow.mind", "hollow.words", "hollow.ranking", "hollow.symbols", "hollow.parsing",
@@ -175,10 +163,11 @@ def test_the_lean_way_loads_next_to_nothing(verb, tmp_path):
     assert len(loaded) <= 65
 
 
-def test_the_lean_way_and_the_ledger_agree_on_the_tail():
-    from agents import glance, journal
+def test_the_lean_way_and_the_whole_one_agree_on_the_tail_and_on_the_lock():
+    from agents import git, glance, journal
 
     assert (glance.TAIL, glance.ROWS) == (journal.TAIL, journal.ROWS)
+    assert f"{git.COMMONS_REF}.lock" == glance.COMMONS_LOCK
 
 
 def test_no_unfinished_marks_and_no_swallowed_exceptions():

@@ -5,10 +5,11 @@ from __future__ import annotations
 import dataclasses
 import json
 import shutil
+from pathlib import Path
 
 import pytest
 
-from agents import audit, git, ledger, plan, settle
+from agents import audit, git, ledger, plan, scroll, settle
 from agents.ledger import Head
 from agents.model import Actor, Status
 from agents.pump import Ending
@@ -142,6 +143,97 @@ def test_a_box_that_was_removed_is_named(context, runs):
     (flaw,) = audit.audit(context).flaws
     assert "gone" in flaw.message
     assert runs[0] in flaw.message
+
+
+@pytest.fixture
+def deep(context):
+    """A run behind, and one before, more of the ledger than is looked at in any case; their names."""
+    old = finished(context, "aaaa")
+    for number in range(200):
+        context.journal.append("goal.set", None, {"n": number, "why": "x" * 1900})
+    new = finished(context, "bbbb")
+    assert context.layout.ledger.stat().st_size > scroll.PAGE + 50_000
+    return old, new
+
+
+class TestOfRun:
+    """The gate asks about one run: what it reads of the ledger is enough to be sure of that one."""
+
+    def test_what_nobody_touched_is_in_order(self, context, deep):
+        assert [audit.of_run(context, run) for run in deep] == [(), ()]
+
+    def test_its_own_evidence_is_looked_at(self, context, deep):
+        """M06: of that run, and of no other."""
+        context.store.box(deep[1]).report.write_text("another")
+        (flaw,) = audit.of_run(context, deep[1])
+        assert (flaw.kind, flaw.line) == ("evidence", 204)
+        assert audit.of_run(context, deep[0]) == ()
+
+    @pytest.mark.parametrize("line", [202, 203])
+    def test_a_change_since_its_start_is_found(self, context, deep, line):
+        """M08: the whole look names the line."""
+        lines = lines_of(context)
+        lines[line] = lines[line].replace(b"plan", b"pl4n")
+        context.layout.ledger.write_bytes(b"".join(lines))
+        assert audit.of_run(context, deep[1])[0].kind == "tampered"
+
+    def test_a_change_long_before_its_start_says_nothing_of_it(self, context, deep):
+        """`agent verify` reads those lines too, and so does the gate for a run that is as old."""
+        lines = lines_of(context)
+        lines[0] = lines[0].replace(b"plan", b"pl4n")
+        context.layout.ledger.write_bytes(b"".join(lines))
+        assert audit.of_run(context, deep[1]) == ()
+        assert audit.of_run(context, deep[0])[0].line == 1
+        assert flaws(context)[0] == ("tampered", 1)
+
+    @pytest.mark.parametrize("witness", ["the git ref alone", "the state folder alone"])
+    def test_a_history_made_anew_is_found(self, context, deep, witness):
+        """M08: a chain that holds in itself, and a witness that remembers another."""
+        if witness == "the git ref alone":
+            context.journal.head_file.unlink()
+        else:
+            git.output(context.repo.root, "update-ref", "-d", git.LEDGER_REF)
+        head, rewritten = Head(), []
+        for line in lines_of(context):
+            entry = json.loads(line)
+            facts = {name: value for name, value in entry["facts"].items() if name != "task"}
+            forged, head = ledger.link(head, time=entry["time"], event=entry["event"], run=entry["run"], facts=facts)
+            rewritten.append(forged)
+        context.layout.ledger.write_bytes(b"".join(rewritten))
+        assert audit.of_run(context, deep[1])[0].kind == "tampered"
+
+    @pytest.mark.parametrize("gone", [1, 100])
+    def test_a_cut_end_is_found(self, context, deep, gone):
+        context.layout.ledger.write_bytes(b"".join(lines_of(context)[:-gone]))
+        assert audit.of_run(context, deep[0])[0].kind == "truncated"
+
+    def test_a_run_that_the_ledger_does_not_know_is_looked_for_everywhere(self, context, deep):
+        assert audit.of_run(context, "25-11-22_1430__nobody__dddd") == ()
+
+    def test_its_cost_is_its_age(self, context, deep):
+        """T152: of what was written long before nothing is read."""
+
+        def read_for(run):
+            before = int(Path("/proc/self/io").read_text().split()[1])
+            assert audit.of_run(context, run) == ()
+            return int(Path("/proc/self/io").read_text().split()[1]) - before
+
+        costs = [read_for(run) for run in deep]
+        data = context.layout.ledger.read_bytes()
+        assert costs[0] > len(data)
+        for number in range(300):
+            context.journal.append("goal.set", None, {"n": number, "why": "x" * 1900})
+        newest = finished(context, "cccc")
+        assert abs(read_for(newest) - costs[1]) < scroll.PAGE
+        assert read_for(deep[0]) > costs[0] + 500_000
+
+
+def test_many_flaws_are_counted_and_some_are_named(context, runs):
+    for run in runs:
+        shutil.rmtree(context.store.box(run).path)
+    found = audit.audit(context, most=2)
+    assert (len(found.flaws), found.more) == (2, 1)
+    assert (len(audit.audit(context, most=None).flaws), audit.audit(context).more) == (3, 0)
 
 
 def test_a_forged_box_is_named(context, runs):

@@ -6,6 +6,7 @@ import json
 import math
 import os
 import random
+import re
 import statistics
 import subprocess
 import sys
@@ -20,16 +21,24 @@ from agents import ledger, naming, views
 from agents.layout import Layout
 from agents.model import RunState, Status
 from agents.store import Store
-from benchmarks.cases import CASES, FULL, QUICK, ROOT, Bench
+from benchmarks import installing, suite
+from benchmarks.bench import FULL, QUICK, ROOT, Bench, Case, Row, Shared
+from benchmarks.drivers import minds, mini
+from benchmarks.installing import NotInstalledError, Peer
 from benchmarks.material import Material, finished_runs
-from benchmarks.measure import BenchmarkError, Command, Cost, answer, paired, piped, rounds, run, spread
-from benchmarks.suite import judge, table
+from benchmarks.measure import BenchmarkError, Command, Cost, Spread, answer, paired, piped, rounds, run, spread
+from benchmarks.peers import peers
+from benchmarks.results import BEGIN, END, HEAD, Result, beside, document, judge, load, measure, save, session, table
+from benchmarks.running import run as run_case
 from tests.support import needs
 
-COLUMNS = 10
+PAGE = ROOT / "docs" / "performance.md"
+SPREAD = Spread(2.0, 1.5, 2.5)
+RESULT = Result(name="a.b", what="a", floor="b", by="cpu", ratio=SPREAD, cpu_ms=1.0, wall_ms=2.0, verdict="–")
+FACTS = {"quick": False, "began": 1_750_000_000.0, "took": 600.0}
 
 
-def suite(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+def program(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, ROOT / "benchmarks" / "suite.py", *arguments]
     return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=280)
 
@@ -42,77 +51,95 @@ def command(cwd: Path, *argv: str) -> Command:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
-def test_the_short_form_measures_every_case(tmp_path):
-    done = suite("--quick", "--cache", tmp_path / "cache", "--json", tmp_path / "out.json")
-    assert done.returncode == 0, done.stderr
-    report = json.loads((tmp_path / "out.json").read_text("utf-8"))
-    assert report["quick"] is True
-    assert report["machine"]["cores"] == os.cpu_count()
-    names = [row["name"] for row in report["rows"]]
-    assert {name.partition(".")[0] for name in names} == set(CASES)
-    assert len(names) == len(set(names))
-    lines = done.stdout.splitlines()
-    assert [line.split("|")[1].strip() for line in lines[2:]] == names
-    assert {line.count("|") for line in lines} == {COLUMNS + 1}
-    assert len({len(line) for line in lines}) == 1
-    for row in report["rows"]:
-        assert row["ratio"]["low"] <= row["ratio"]["median"] <= row["ratio"]["high"]
-        assert row["rounds"] >= 1
-        assert (row["target"] is None) == (row["verdict"] == "–")
-
-
-def test_only_measures_one_case_and_the_launcher_of_the_suite_finds_its_python(tmp_path):
+@pytest.mark.timeout(600)
+def test_the_short_form_measures_every_case_by_the_launcher(tmp_path):
     done = subprocess.run(
-        [ROOT / "benchmarks" / "run", "--quick", "--only", "run", "--cache", tmp_path / "c", "--json", tmp_path / "j"],
-        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=110, cwd=tmp_path,
+        [ROOT / "benchmarks" / "run", "--quick", "--cache", tmp_path / "cache", "--json", tmp_path / "out.json"],
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=580, cwd=tmp_path,
         env=os.environ | {"AGENT_BOX_VENV": sys.prefix},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    rows = json.loads((tmp_path / "j").read_text("utf-8"))["rows"]
-    names = [row["name"] for row in rows]
-    kinds = ["no-op", "reflex", "fix"]
-    assert names[:4] == ["run.noise", *(f"run.{kind}" for kind in kinds)]
-    walled = [*(f"run.{kind}-full" for kind in kinds), *(f"run.{kind}-wall" for kind in kinds)]
+    rows, facts = load(tmp_path / "out.json")
+    assert facts["quick"] is True
+    assert facts["machine"]["cores"] == os.cpu_count()
+    names = [row.name for row in rows]
+    assert {name.partition(".")[0] for name in names} == suite.CASES.keys() - suite.OPTIONAL
+    assert len(names) == len(set(names))
+    lines = done.stdout.splitlines()
+    assert [line.split("|")[1].strip() for line in lines[2:]] == names
+    assert {line.count("|") for line in lines} == {len(HEAD) + 1}
+    assert len({len(line) for line in lines}) == 1
+    for row in rows:
+        assert row.ratio.low <= row.ratio.median <= row.ratio.high
+        assert row.rounds == 1
+        assert (row.target is None) == (row.verdict == "–")
     # Both with and without the wall, on every machine that has one.
-    assert names[4:] == ([] if needs.why_no_bwrap() else walled)
-    # A run starts two processes at least, so it cannot be cheaper than they are.
-    assert all(row["ratio"]["median"] > 1 for row in rows[1:] if not row["name"].endswith("-wall"))
-    assert all(row["cpu_ms"] > 0 for row in rows)
+    walled = [name for name in names if name.endswith(("-full", "-wall")) and name.startswith("run.")]
+    assert len(walled) == (0 if needs.why_no_bwrap() else 6)
+    by_name = {row.name: row for row in rows}
+    # A run starts two processes at least, so it cannot be cheaper than they are; several set-ups at once all succeed.
+    assert all(by_name[f"run.{kind}"].ratio.median > 1 for kind in ("no-op", "reflex", "fix"))
+    assert by_name["airlock.failures"].ratio.median == 0
+    # What the documentation shows are the rows that there are.
+    shown = {line.split("|")[1].strip() for line in _figures().splitlines() if line.startswith("|")} - {HEAD[0]}
+    assert {name for name in names if name not in walled} <= shown
+
+
+def _figures():
+    return PAGE.read_text("utf-8").partition(BEGIN)[2].partition(END)[0]
+
+
+def test_the_documentation_says_of_every_target_that_is_missed_why():
+    cells = [[cell.strip() for cell in line.split("|")] for line in _figures().splitlines() if line.startswith("| ")]
+    assert len(cells) > 50
+    missed = {each[1] for each in cells if each[HEAD.index("verdict") + 1] in {"missed", "worse"}}
+    section = PAGE.read_text("utf-8").partition("## Targets that are missed")[2].partition("\n## ")[0]
+    assert missed <= set(re.findall(r"`([a-z]+\.[a-z0-9-]+)`", section))
 
 
 @needs.needs_bwrap
 def test_a_run_that_is_measured_behind_the_wall_has_one(tmp_path):
     """T147: the row's name is the truth: without a full sandbox there would be no figure at all."""
-    bench = Bench(Material(tmp_path / "cache"), QUICK)
-    candidates = bench.run().candidates
-    for name, level in (("no-op", "none"), ("no-op walled", "full"), ("fix walled", "full")):
+    material = Material(tmp_path / "cache")
+    candidates = run_case(Bench(material, QUICK)).candidates
+    for name, level in (("no-op", "none"), ("fix walled", "full")):
         candidates[name]()
-        latest = bench._material.history(0) / ".agents" / "latest" / "state.json"
+        latest = material.history(0) / ".agents" / "latest" / "state.json"
         assert json.loads(latest.read_text("utf-8"))["isolation"] == level
     # An airlock that stayed would be found by the next round.
-    assert list((bench._material.history(0) / "agent_box" / "trees").iterdir()) == []
+    assert list((material.history(0) / "agent_box" / "trees").iterdir()) == []
+
+
+def test_only_and_peers_say_which_cases_are_measured():
+    def named(*words):
+        return suite.cases(suite.arguments(words))
+
+    assert named() == [name for name in suite.CASES if name != "peers"]
+    assert named("--peers") == list(suite.CASES)
+    assert named("--only", "stream", "--only", "run") == ["run", "stream"]
+    assert named("--only", "run", "--peers") == ["run", "peers"]
+    assert named("--only", "peers") == ["peers"]
 
 
 def test_an_unknown_case_is_refused(tmp_path):
-    done = suite("--only", "nonsense", "--cache", tmp_path, "--json", tmp_path / "out.json")
+    done = program("--only", "nonsense", "--cache", tmp_path, "--json", tmp_path / "out.json")
     assert done.returncode == 2
     assert "nonsense" in done.stderr
     assert not (tmp_path / "out.json").exists()
 
 
-def test_what_cannot_be_measured_is_said_in_a_sentence(tmp_path):
+def test_what_cannot_be_measured_is_said_and_the_rest_is_kept(tmp_path):
     (tmp_path / "file").write_text("in the way")
-    done = suite("--quick", "--only", "run", "--cache", tmp_path / "file", "--json", tmp_path / "out.json")
+    done = program("--quick", "--only", "run", "--cache", tmp_path / "file", "--json", tmp_path / "out.json")
     assert done.returncode == 4
-    assert done.stderr.splitlines()[-1].startswith("benchmarks: ")
+    assert done.stderr.splitlines()[-1].startswith("benchmarks: run: ")
     assert "Traceback" not in done.stderr
-    assert not (tmp_path / "out.json").exists()
+    assert load(tmp_path / "out.json")[0] == []
 
 
-@pytest.mark.parametrize("name", [name for name in CASES if name not in {"stream", "scout"}])
+@pytest.mark.parametrize("name", ["start", "run", "pace", "history"])
 def test_every_row_compares_candidates_that_are_there(name, tmp_path):
-    case = CASES[name](Bench(Material(tmp_path), QUICK))
+    case = suite.CASES[name](Bench(Material(tmp_path), QUICK))
     used = {each for row in case.rows for each in (row.over, row.under, row.less) if each}
     assert used == set(case.candidates)
     assert [row.name for row in case.rows if row.name.endswith(".noise")] == [f"{name}.noise"]
@@ -120,9 +147,165 @@ def test_every_row_compares_candidates_that_are_there(name, tmp_path):
 
 
 def test_the_full_form_has_the_sizes_that_were_promised():
-    assert (FULL.runs, FULL.files) == (100_000, 50_000)
-    assert FULL.huge == 100_000_000
-    assert FULL.stream == 151_000_000
+    assert (FULL.runs, FULL.files, FULL.tree, FULL.memory) == (100_000, 50_000, 10_000, 10_000)
+    assert (FULL.huge, FULL.stream) == (100_000_000, 151_000_000)
+    assert (FULL.several, FULL.parallel, FULL.steps) == (16, 30, 500)
+
+
+# --- Rows -------------------------------------------------------------------------------------------------------------
+
+
+def case(candidates, *rows, **more):
+    return Case(candidates=candidates, rows=rows, least=2, most=2, **more)
+
+
+def row(name, over, under, **more):
+    return Row(name=name, what="w", floor="f", over=over, under=under, **more)
+
+
+NOISE = row("c.noise", "one", "one")
+ONE, TWO = (lambda: Cost(1.0, 1.0, 0, 1.0)), (lambda: Cost(4.0, 2.0, 0, 3.0))
+
+
+def test_a_row_compares_what_it_says_and_takes_off_what_is_not_meant():
+    rows = (
+        row("c.cpu", "two", "one"),
+        row("c.wall", "two", "one", by="wall"),
+        row("c.count", "two", "one", by="count"),
+    )
+    found = measure(
+        case({"one": ONE, "two": TWO}, NOISE, *rows, row("c.less", "two", "one", less="one")), random.Random(1)
+    )
+    assert [each.ratio.median for each in found] == [1.0, 2.0, 4.0, 3.0, 1.0]
+    assert found[1].wall_ratio.median == 4.0
+    assert (found[1].cpu_ms, found[1].wall_ms, found[3].cpu_ms) == (2000, 4000, None)
+
+
+def test_something_that_costs_less_than_nothing_costs_nothing():
+    found = measure(
+        case({"one": ONE, "two": TWO}, NOISE, row("c.less", "one", "two", less="two", target=0.0)), random.Random(1)
+    )
+    assert (found[1].ratio.median, found[1].verdict) == (0.0, "met")
+
+
+def test_a_candidate_that_fails_costs_the_rows_that_need_it_and_no_others():
+    def broken():
+        raise BenchmarkError("no luck")
+
+    lost, kept = row("c.lost", "broken", "one", target=1.0), row("c.kept", "two", "one")
+    found = measure(case({"one": ONE, "broken": broken, "two": TWO}, NOISE, lost, kept), random.Random(1))
+    assert [each.verdict for each in found] == ["–", "failed: no luck", "–"]
+    assert found[1].ratio is None
+    assert "failed: no luck" in table(found)
+
+
+def test_one_execution_answers_for_its_parts_once_each():
+    done = []
+
+    def work():
+        done.append(None)
+        return {"a": Cost(1.0), "b": Cost(float(len(done)))}
+
+    shared = Shared(work)
+    first, second = shared.piece("a"), shared.piece("b")
+    assert [second().wall, first().wall, first().wall, second().wall] == [1.0, 1.0, 1.0, 2.0]
+    assert len(done) == 2
+
+
+@pytest.mark.parametrize(
+    ("ratio", "noise", "verdict"),
+    [(0.5, 0.0, "better"), (0.95, 0.0, "equal"), (1.05, 0.0, "equal"), (1.2, 0.0, "worse"), (1.2, 0.3, "equal")],
+)
+def test_beside_a_peer_there_is_better_and_worse_beyond_the_noise(ratio, noise, verdict):
+    assert beside(ratio, noise) == verdict
+
+
+def test_results_are_read_back_as_they_were_written(tmp_path):
+    rows = [RESULT, Result(name="c", what="w", floor="f", by="cpu", ratio=None, verdict="absent: why")]
+    here = tmp_path / "here"
+    here.mkdir()
+    save(here / "r.json", rows, **FACTS)
+    found, facts = load(here / "r.json")
+    assert found == rows
+    assert {name: facts[name] for name in FACTS} == FACTS
+    assert [path.name for path in here.iterdir()] == ["r.json"]
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"rows": [{"name": "x"}]}'])
+def test_a_file_without_results_is_refused(text, tmp_path):
+    (tmp_path / "r.json").write_text(text)
+    with pytest.raises(BenchmarkError, match="holds no results"):
+        load(tmp_path / "r.json")
+
+
+def test_the_figures_get_into_the_page_and_nothing_else_of_it_changes(tmp_path):
+    page, results = tmp_path / "page.md", tmp_path / "r.json"
+    page.write_text(f"before\n{BEGIN}\nold\n{END}\nafter\n")
+    save(results, [RESULT], **FACTS)
+    assert suite.main(["--docs", str(page), "--json", str(results)]) == 0
+    facts = load(results)[1]
+    assert page.read_text() == f"before\n{BEGIN}\n\n{session(facts)}\n\n{table([RESULT])}\n\n{END}\nafter\n"
+    page.write_text("no place")
+    with pytest.raises(BenchmarkError, match="no place for the figures"):
+        document(page, [RESULT], facts)
+
+
+# --- Peers ------------------------------------------------------------------------------------------------------------
+
+
+def test_every_peer_is_pinned_and_comes_from_a_registry():
+    known = installing.peers()
+    assert {"sandcastle", "mini-swe-agent", "cli-agent-orchestrator"} <= known.keys()
+    for name, each in known.items():
+        assert each.name == name
+        assert each.source in {"npm", "pypi"}
+        assert each.version[0].isdigit()
+
+
+def test_a_peer_that_is_not_to_be_had_is_a_row_that_says_why(tmp_path, monkeypatch):
+    table_ = tmp_path / "peers.json"
+    wanted = {"name": "mini-swe-agent", "from": "pypi", "package": "no-such-package-of-ours", "version": "0"}
+    table_.write_text(json.dumps([wanted]))
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    found = peers(Bench(Material(tmp_path / "cache"), QUICK), table_)
+    absent = {each.name: each.why for each in found.absent}
+    assert all("could not be installed" in absent[name] for name in ("peers.start-mini-swe-agent", "peers.step-mini-6"))
+    # Only what is in the table is looked for; what cannot be driven is said whatever there is.
+    assert "peers.start-llm" not in absent
+    assert "server" in absent["peers.session-cao"]
+    assert [each.name for each in found.rows] == ["peers.noise"]
+
+
+def test_an_installation_is_done_once_and_begun_anew_after_an_interruption(tmp_path, monkeypatch):
+    bin_ = tmp_path / "bin"
+    bin_.mkdir()
+    npm = bin_ / "npm"
+    npm.write_text(f'#!/bin/sh\necho "$@" >> {tmp_path}/said\nmkdir -p "$3/node_modules"\n')
+    npm.chmod(0o755)
+    monkeypatch.setenv("PATH", str(bin_), prepend=os.pathsep)
+    peer = Peer(name="p", source="npm", package="@own/p", version="1.2")
+    left = tmp_path / "cache" / "p-1.2" / "half"
+    left.mkdir(parents=True)
+    place = installing.install(peer, tmp_path / "cache")
+    assert not left.exists()
+    assert (place / "node_modules").is_dir()
+    assert installing.install(peer, tmp_path / "cache") == place
+    said = (tmp_path / "said").read_text().splitlines()
+    assert len(said) == 1
+    assert {"--ignore-scripts", "@own/p@1.2", str(place)} <= set(said[0].split())
+    npm.write_text("#!/bin/sh\necho 'npm error no such thing' >&2\nexit 1\n")
+    with pytest.raises(NotInstalledError, match="npm error no such thing"):
+        installing.install(Peer(name="q", source="npm", package="q", version="1"), tmp_path / "cache")
+
+
+@pytest.mark.parametrize("parts", [minds.parts, mini.parts])
+def test_the_cost_of_a_step_is_told_early_late_and_on_average(parts):
+    marks = [(0.0, 0.0)]
+    for step in range(1, 41):
+        marks.append((marks[-1][0] + 2.0, marks[-1][1] + (1.0 if step <= 20 else 3.0)))
+    found = parts(marks)
+    assert [found[name]["cpu"] for name in ("early", "late", "all")] == [1.0, 3.0, 2.0]
+    assert {each["wall"] for each in found.values()} == {2.0}
 
 
 # --- Measuring --------------------------------------------------------------------------------------------------------
@@ -192,6 +375,13 @@ def test_every_round_measures_everything_once_in_an_order_of_its_own():
     assert len(passes) == 5, "one to warm up, four that count"
     assert all(sorted(each) == names for each in passes)
     assert len({tuple(each) for each in passes[1:]}) > 1
+
+
+def test_without_a_warm_up_every_execution_counts():
+    order = []
+    work = {"a": lambda: order.append("a") or Cost(1.0)}
+    found = rounds(work, least=1, most=1, steady=lambda _: True, chance=random.Random(1), warm=False)
+    assert (len(order), len(found["a"])) == (1, 1)
 
 
 def test_rounds_go_on_until_the_ratios_are_steady_or_the_cap_is_reached():
@@ -281,8 +471,10 @@ def test_a_history_is_what_the_box_itself_would_read(tmp_path):
 
 
 def test_a_history_is_the_same_every_time(tmp_path):
-    first, second = (Layout(Material(tmp_path / name).history(5)) for name in "ab")
+    first, second = (Layout(Material(tmp_path / name).boxes(5)) for name in "ab")
     assert first.ledger.read_bytes() == second.ledger.read_bytes()
+    # With its evidence a history is one that `agent verify` accepts.
+    assert len(list(first.runs.glob("*/raw/stream.jsonl"))) == 5
     assert git(first.root, "rev-parse", "HEAD") == git(second.root, "rev-parse", "HEAD")
 
 

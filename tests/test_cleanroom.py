@@ -271,6 +271,8 @@ class TestTrees:
         assert seen == {b"a.txt": ("100644", ABSENT), b"b.txt": ("100644", "100644"), b"d.txt": (ABSENT, "100644")}
         files, added, removed, binary = room.numstat(head, tree)
         assert (files, added, removed, binary) == (3, 2, 21, 0)
+        assert room.survey(head, tree) == (room.changes(head, tree), (3, 2, 21, 0), room.difference(head, tree))
+        assert room.survey(head, head) == ((), (0, 0, 0, 0), b"")
 
     def test_a_binary_file_is_counted_as_one(self, root, room):
         head = plain_git(root, "rev-parse", "HEAD")
@@ -291,6 +293,8 @@ class TestTrees:
             tree = airlock.room.snapshot(airlock.path)
             patch = airlock.room.difference(airlock.base, tree)
             assert listing(airlock, tree) == expected(new)
+            one_by_one = airlock.room.changes(airlock.base, tree), airlock.room.numstat(airlock.base, tree), patch
+            assert airlock.room.survey(airlock.base, tree) == one_by_one
             assert airlock.room.apply(airlock.base, patch) == tree
             exact = any(model.get(b".gitattributes") for model in pair)
             assert applied(root, patch, Path(folder) / "clone", exact=exact) == tree

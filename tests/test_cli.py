@@ -210,7 +210,8 @@ def test_a_disk_that_an_agent_fills_ends_its_run_with_the_truth(repo, tmp_path):
     done = subprocess.run(
         ["unshare", "-m", "sh", "-ec", f'{script}; cd "$1"; shift; "$@" >/dev/null || echo "code $?"; {check}; {verify}', "sh",
          str(repo), *scout],
-        env=environment(tmp_path / "home"), capture_output=True, check=False, timeout=90,
+        # With a reserve the run would be ended before the disk is full.
+        env=environment(tmp_path / "home", AGENT_BOX_MIN_FREE="1KiB"), capture_output=True, check=False, timeout=90,
     )  # fmt: skip
     out = done.stdout.decode()
     assert out.startswith("code 4\n")
@@ -461,7 +462,7 @@ def test_a_reader_that_stops_reading_is_no_error(repo):
 
 
 @pytest.mark.parametrize("verb", ["scout", "plan", "review", "benchmark", "resume", "status", "list", "show", "logs", "stop",
-                                  "gc", "verify", "doctor", "init", "demo", "fix", "diff", "merge", "reject", "undo"])  # fmt: skip
+                                  "gc", "verify", "doctor", "init", "demo", "fix", "diff", "merge", "reject", "undo", "replay"])  # fmt: skip
 def test_every_verb_has_help_with_an_example(verb, tmp_path):
     done = agent(tmp_path, verb, "--help", home=tmp_path)
     assert done.returncode == 0

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agents import commons, cycles, cycling, plan, policy, workshop
+from agents import commons, cycles, cycling, plan, policy, settle, workshop
 from agents.config import resolve
 from agents.context import prepare
 from agents.engines import registry
@@ -314,6 +314,23 @@ def test_a_cycle_cut_off_at_its_very_end_is_taken_in_once(repo, committed, compl
     assert sweep(context) == []
 
 
+@pytest.mark.parametrize("committed", [False, True])
+def test_a_cycle_that_a_restart_cut_off_has_ended_well_only_where_the_commons_hold_it(repo, committed):
+    """C31: the branch moves when the files that it speaks of are on the disk; until then some may be lost."""
+    context = context_of(repo)
+    prepare(context)
+    made, tree = finalizing(context, completed=False)
+    name = made.meta.run_name
+    if committed:
+        commons.accept(context, workshop.airlock.existing(
+            context.repo, context.layout, context.store.box(name), made.meta.airlock_base
+        ).room, made.meta, tree, "goal-1")  # fmt: skip
+    context.store.update(name, lambda now: dataclasses.replace(now, boot_id="before"))
+    assert sweep(context) == [name]
+    assert context.store.load(name).status is (Status.DONE if committed else Status.CRASHED)
+    assert (commits(repo), airlocks(repo)) == ((1, 0) if committed else (0, 1))
+
+
 @pytest.mark.slow
 def test_the_envelope_of_a_cycle_says_where_it_began(run, small, repo):
     small.does(STEP)
@@ -336,6 +353,29 @@ def test_a_full_wall_lets_a_cycle_see_its_memory_and_write_its_airlock(small, ag
     told = outcome(done)
     assert (told["status"], told["isolation"]) == ("DONE", "full"), told["failure"]
     assert (repo / ".agents" / "hollow" / "n").read_text() == "1"
+
+
+@pytest.mark.parametrize("marked", [True, False], ids=["next command", "next cycle"])
+@pytest.mark.parametrize("half", [True, False], ids=["registration alone", "all of it"])
+def test_a_cycle_killed_while_its_airlock_was_put_away_leaves_nothing(repo, half, marked):
+    """Its marker goes last, and its registration vouches for an airlock that is gone: the next sweep takes both."""
+    context = context_of(repo)
+    prepare(context)
+    made, tree = finalizing(context, completed=False)
+    told = {"sha256": "", "tree": tree, "base": made.meta.repo_sha_start, "files": 1, "airlock": tree}
+    state = context.store.update(
+        made.meta.run_name,
+        lambda now: dataclasses.replace(now, status=Status.DONE, phase=Phase.SETTLED, patch=told),
+    )
+    settle.record(context.store, context.journal, made.meta, state)
+    if half:
+        context.layout.tree(made.meta.run_name).rename(context.layout.staging / "gone-1")
+    if not marked:
+        context.store.deactivate(made.meta.short_id)
+    assert (sweep(context), airlocks(repo)) == ([], 0 if marked else 1)
+    cycling.begin(context, Ask(run_type="cycle", task="one cycle of cedar", agent="cedar"))
+    assert (airlocks(repo), context.store.active()) == (0, {})
+    assert not context.store.box(made.meta.run_name).room.exists()
 
 
 def test_an_airlock_that_was_not_put_away_any_more_goes_with_the_next_cycle(repo):

@@ -11,6 +11,7 @@ import pytest
 from agents import desk, files, policy
 from agents.context import prepare
 from agents.errors import BoxError, HostError, OperatorError, Tampered
+from agents.lockorder import Rank
 from tests.support import world
 from tests.support.boxes import claimed
 
@@ -120,15 +121,18 @@ def test_an_agent_is_refused_at_every_verb_that_decides(context, agent, words):
 def test_restore_waits_for_nobody(context, tmp_path):
     """A memory that is in use is not exchanged, and nobody begins a cycle meanwhile."""
     prepare(context)
-    for path in (context.layout.live_lock, context.layout.agent_lock(policy.AGENTS[-1])):
-        held = files.Lock(path)
+    for path, rank in (
+        (context.layout.live_lock, Rank.LIVE),
+        (context.layout.agent_lock(policy.AGENTS[-1]), Rank.AGENT),
+    ):
+        held = files.Lock(path, rank)
         assert held.acquire(timeout=0)
         with pytest.raises(OperatorError, match="The agents live"), desk.quiet(context):
             pytest.fail("it was quiet")
         held.release()
     with desk.quiet(context):
-        assert not files.Lock(context.layout.live_lock).acquire(timeout=0)
-    assert files.Lock(context.layout.live_lock).acquire(timeout=0)
+        assert not files.Lock(context.layout.live_lock, Rank.LIVE).acquire(timeout=0)
+    assert files.Lock(context.layout.live_lock, Rank.LIVE).acquire(timeout=0)
 
 
 def test_a_run_that_uses_the_memory_is_waited_for(context):

@@ -75,9 +75,11 @@ def test_a_run_that_reads_sees_the_checkout_and_changes_nothing_of_it(context: C
     assert cell.write == (box.outbox, box.home)
     assert cell.freeze == ()
     assert {root, root / ".git"} <= set(cell.read)
-    own = {root / ".agents", root / "agent_box", root / ".claude/commands/run_c0de"}
+    own = {root / ".agents", root / "agent_box", root / ".claude/commands"}
+    assert root / ".claude/commands/own.md" in cell.read
+    assert not [path for path in cell.read if path.name.startswith("run_")]
     secrets = {root / ".env", root / ".env.local", root / "src/.env"}
-    assert set(cell.hide) == own | secrets | {context.repo.common_dir / "config.worktree"}
+    assert set(cell.hide) == own | secrets | always_hidden(context)
 
 
 def test_a_run_that_edits_sees_its_airlock_and_the_history_alone(context: Context) -> None:
@@ -140,8 +142,32 @@ def test_the_network_is_there_where_it_is_needed_or_wanted(
 
 def always_hidden(context: Context) -> set[Path]:
     """What stays hidden in every cell."""
+    root, common = context.layout.root, context.repo.common_dir
+    return {root / ".agents", root / "agent_box", common / "config.worktree", common / "worktrees"}
+
+
+def registered(context: Context, *names: str) -> list[Path]:
+    """Work trees of those *names* with settings of their own that are nobody else's business."""
     root = context.layout.root
-    return {root / ".agents", root / "agent_box", context.repo.common_dir / "config.worktree"}
+    git(root, "config", "extensions.worktreeConfig", "true")
+    trees = [root / "agent_box" / "trees" / name for name in names]
+    for tree in trees:
+        git(root, "worktree", "add", "-q", "--detach", str(tree))
+        git(tree, "config", "--worktree", "http.extraHeader", f"{PASSWORD} of {tree.name}")
+    return trees
+
+
+def test_of_the_registrations_a_cell_shows_its_own_without_its_settings(context: Context, tmp_path: Path) -> None:
+    """S03, S04: whatever the `.git` of a tree says, it names a registration of this repository or nothing."""
+    one, _ = registered(context, "one", "two")
+    known = context.repo.common_dir / "worktrees"
+    cell = enclosure.command_cell(context, "full", one, tmp_path / "private")
+    assert known / "one" in cell.read
+    assert {known, known / "one" / "config.worktree"} <= set(cell.hide)
+    for said in (f"gitdir: {tmp_path}", "gitdir: ..", "gitdir: \0", "gitdir: " + "x" * 9000, f"gitdir: {known}/.."):
+        (one / ".git").write_text(said)
+        forged = enclosure.command_cell(context, "full", one, tmp_path / "private")
+        assert (set(forged.read), known in forged.hide) == (set(cell.read) - {known / "one"}, True), said
 
 
 def test_credentials_of_submodules_and_secrets_of_linked_folders_are_hidden(context: Context, repo: Path) -> None:
@@ -354,3 +380,20 @@ def test_behind_the_wall_the_cell_is_what_it_says(context: Context, tmp_path: Pa
         ["git", "config", "remote.origin.url"], cwd=context.layout.root, capture_output=True, check=True
     )
     assert PASSWORD in untouched.stdout.decode()
+
+
+@needs_bwrap
+def test_registrations_of_other_runs_come_and_go_while_a_sandbox_is_made(context: Context, tmp_path: Path) -> None:
+    """N03: with settings of its own for each work tree; git works in its own, and the others are not there."""
+    one, two, three = registered(context, "one", "two", "three")
+    cell = enclosure.command_cell(context, "full", one, tmp_path / "private")
+    git(context.layout.root, "worktree", "remove", "--force", str(two))
+    look = f"git rev-parse HEAD; git status --short; git config --list; ls {context.repo.common_dir / 'worktrees'}; echo end"
+    env = {"PATH": os.defpath, "HOME": str(cell.write[-1])}
+    done = checks.run_command(look, cell, env, timeout=60, log=tmp_path / "log", limit=10_000)
+    lines = done.tail.splitlines()
+    assert (lines[0], lines[-2:], done.exit_code) == (git(one, "rev-parse", "HEAD").strip(), ["one", "end"], 0), (
+        done.tail
+    )
+    assert PASSWORD not in done.tail
+    assert three.is_dir()

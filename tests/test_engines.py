@@ -71,7 +71,7 @@ def test_what_each_engine_is() -> None:
         "hollow": ("pipe", True, True, ()),
         "command": ("pipe", False, False, ()),
         "scripted": ("pipe", False, True, ()),
-        "claude": ("spool", False, True, ("--version",)),
+        "claude": ("spool", False, False, ("--version",)),
         "codex": ("pipe", False, False, ("--version",)),
     }
     programs = {name: (each.program, each.help_argv, each.session_files) for name, each in registry.BUILT_IN.items()}

@@ -15,6 +15,7 @@ import pytest
 
 from agents import files
 from agents.errors import HostError
+from agents.lockorder import Rank
 from tests.support.boxes import child, ended, every_step, fork, killed_at_random, together, until
 
 
@@ -179,16 +180,16 @@ def test_a_lock_is_free_as_soon_as_its_holder_is_killed(tmp_path):
     path = tmp_path / "owner.lock"
 
     def hold():
-        with files.Lock(path):
+        with files.Lock(path, Rank.OWNER):
             signal.pause()
 
     with child(hold) as pid:
         until(lambda: files.is_locked(path), "the lock of the child")
-        assert files.Lock(path).acquire(timeout=0) is False
+        assert files.Lock(path, Rank.OWNER).acquire(timeout=0) is False
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
         assert files.is_locked(path) is False
-        with files.Lock(path):
+        with files.Lock(path, Rank.OWNER):
             assert files.is_locked(path)
     assert path.exists()
 
@@ -235,9 +236,9 @@ def test_a_lock_file_of_another_user_counts_as_held(tmp_path):
 
 def test_two_locks_of_one_process_exclude_each_other(tmp_path):
     """N20: a second holder is told so instead of waiting for itself."""
-    with files.Lock(tmp_path / "lock"):
-        assert files.Lock(tmp_path / "lock").acquire(timeout=0.05) is False
-    assert files.Lock(tmp_path / "lock").acquire(timeout=0.05)
+    with files.Lock(tmp_path / "lock", Rank.OWNER):
+        assert files.Lock(tmp_path / "lock", Rank.OWNER).acquire(timeout=0.05) is False
+    assert files.Lock(tmp_path / "lock", Rank.OWNER).acquire(timeout=0.05)
 
 
 @pytest.mark.parametrize("kind", ["absent", "link", "dangling", "pipe", "folder", "device", "too long"])

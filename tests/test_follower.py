@@ -14,9 +14,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agents.engines.stream_json import STREAM_JSON
-from agents.events import PARSE_LIMIT, PLAIN, Dialect, Garbage, Init, Output, Result, Said, ToolResult, Unread, decode
-from agents.follower import EFFORT, TAIL, Follower
+from agents.engines.stream_json import AGENT_JSON, STREAM_JSON
+from agents.events import (
+    PARSE_LIMIT,
+    PLAIN,
+    Dialect,
+    Fact,
+    Garbage,
+    Init,
+    Output,
+    Result,
+    Said,
+    ToolResult,
+    Unread,
+    decode,
+)
+from agents.follower import EFFORT, SIGHT, TAIL, Follower
 from tests.support.world import PROJECT
 
 if TYPE_CHECKING:
@@ -53,7 +66,7 @@ def lines_in(data: bytes) -> int:
     return data.count(b"\n") + (not data.endswith(b"\n") and bool(data))
 
 
-@settings(max_examples=150)
+@settings(max_examples=150, deadline=None)
 @given(data=texts, cuts=st.lists(st.integers(0, 600), max_size=6))
 def test_any_bytes_in_any_pieces_read_as_whole_lines_would(data: bytes, cuts: list[int], tmp_path_factory) -> None:
     r"""T135: lines end at \n alone, none is lost, and marked ones are decoded as if read one by one."""
@@ -210,7 +223,7 @@ def test_every_counted_line_of_a_burst_is_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize("size", [0, 3_000, 100_000])
 def test_a_flood_is_read_as_far_as_the_effort_goes_and_says_where_it_ends(size: int, tmp_path: Path) -> None:
     """P14: what is passed over is named, so that nobody takes the rest for all there was; what decides is still heard."""
-    count = 40 * EFFORT // (size + 100)
+    count = 80 * EFFORT // (size + 100)
     text = b"\n".join([*(counted(number, size) for number in range(count)), b'{"type":"result","result":"done"}'])
     (tmp_path / "s").write_bytes(text + b"\n")
     events = follow(tmp_path / "s", rests=1)
@@ -219,6 +232,122 @@ def test_a_flood_is_read_as_far_as_the_effort_goes_and_says_where_it_ends(size: 
     assert sum(len(event.text) for event in read) < 2 * EFFORT + 2 * len(text) // (256 * 1024) * (size + 100) + size
     assert sum(event.size for event in events if isinstance(event, Unread)) > len(text)
     assert [event.text for event in events if isinstance(event, Result)] == ["done", "done"]
+
+
+def results(events: Iterable[Event]) -> list[str]:
+    return [event.text for event in events if isinstance(event, Result)]
+
+
+def result_line(text: str, size: int = 0) -> bytes:
+    """A result that says *text*, in a line of about *size* bytes."""
+    return json.dumps({"pad": "x" * size, "type": "result", "result": text}).encode() + b"\n"
+
+
+NOISE = json.dumps({"type": "progress", "pad": "n" * 80}).encode() + b"\n"
+
+
+def noise(size: int) -> bytes:
+    """Lines that say nothing, of *size* bytes at least."""
+    return NOISE * -(-size // len(NOISE))
+
+
+@pytest.mark.parametrize("size", [0, 300_000, 3 * SIGHT], ids=["short", "longer than a chunk", "longer than sight"])
+@pytest.mark.parametrize("torn", [b"", b'{"type":"pro'], ids=["whole", "torn"])
+def test_the_last_result_of_what_a_flood_says_counts(size: int, torn: bytes, tmp_path: Path) -> None:
+    """P14: it is looked for from behind where it was passed over; an object of that name that is none does not count."""
+    none = b'{"type":"progress","of":"result"}\n'
+    flood = [result_line("first"), noise(2 * SIGHT), result_line("last", size), noise(SIGHT), none, noise(2 * SIGHT)]
+    data = b"".join(flood) + torn
+    path = tmp_path / "s"
+    path.write_bytes(noise(SIGHT) + data)
+    follower = Follower(path, AGENT_JSON)
+    live = [*follower.advance()]
+    assert results(live) == []
+    follower.rest()
+    live += follower.advance()
+    assert results(live) == []
+    assert results(follower.recall()) == ["last"]
+    assert results(follower.recall()) == []
+    assert results(follower.finish()) == []
+    assert follower.lines == lines_in(path.read_bytes())
+    follower.close()
+
+
+def test_a_result_behind_what_was_passed_over_is_the_last_one(tmp_path: Path) -> None:
+    path = tmp_path / "s"
+    path.write_bytes(noise(SIGHT) + result_line("passed") + noise(3 * SIGHT) + result_line("seen") + noise(SIGHT // 2))
+    follower = Follower(path, AGENT_JSON)
+    live = [*follower.advance()]
+    follower.rest()
+    live += follower.advance()
+    assert results(live) == ["seen"]
+    assert results(follower.finish()) == []
+    follower.close()
+
+
+@pytest.mark.parametrize("pieces", [1, 3, 7])
+def test_a_line_that_never_ends_is_not_lost_in_a_flood(pieces: int, tmp_path: Path) -> None:
+    """P15: a result of many megabytes that comes over some seconds is read whole, once it has ended."""
+    path = tmp_path / "s"
+    data = noise(SIGHT) + result_line("long", 5 * SIGHT) + noise(3 * SIGHT)
+    follower = Follower(path, AGENT_JSON)
+    events: list[Event] = []
+    for start in range(0, len(data), len(data) // pieces):
+        with path.open("ab") as file:
+            file.write(data[start : start + len(data) // pieces])
+        follower.rest()
+        events += follower.advance()
+    events += follower.finish()
+    assert results(events) == ["long"]
+    assert not [event for event in events if isinstance(event, Garbage)]
+    assert follower.lines == data.count(b"\n")
+    follower.close()
+
+
+FLOOD = {
+    "little": noise(100),
+    "much": noise(SIGHT),
+    "result": result_line("r"),
+    "long result": result_line("R", 400_000),
+    "nothing": b"\n",
+    "no text": b"\xff\n",
+    "torn": b"[" * 9,
+}
+
+
+@settings(max_examples=25, deadline=None)
+@given(words=st.lists(st.sampled_from(sorted(FLOOD)), max_size=12), cuts=st.lists(st.floats(0, 1), max_size=4))
+def test_a_flood_in_any_pieces_ends_with_the_same(words: list[str], cuts: list[float], tmp_path_factory) -> None:
+    """P14: however fast it came, the last result and the number of lines are those that a patient reader finds."""
+    path = tmp_path_factory.mktemp("flood") / "s"
+    data = b"".join(FLOOD[word] for word in words)
+    path.touch()
+    live = Follower(path, AGENT_JSON)
+    heard: list[Event] = []
+    places = sorted({int(cut * len(data)) for cut in cuts} | {0, len(data)})
+    for number, (start, end) in enumerate(itertools.pairwise(places)):
+        with path.open("ab") as file:
+            file.write(data[start:end])
+        if number % 2:
+            live.rest()
+        heard += live.advance()
+    live.rest()
+    heard += itertools.chain(live.advance(), live.finish())
+    patient = Follower(path, AGENT_JSON)
+    assert results(heard)[-1:] == results(patient.finish())[-1:]
+    assert live.lines == patient.lines == lines_in(data)
+    live.close()
+    patient.close()
+
+
+def test_where_every_marked_line_has_to_be_heard_nothing_is_passed_over(tmp_path: Path) -> None:
+    """What hollow says of its own state reaches the ledger, however much it says."""
+    fact = b'{"type":"system","subtype":"hollow","kind":"goal.set","n":%d}\n'
+    path = tmp_path / "s"
+    path.write_bytes(b"".join(fact % number + noise(SIGHT) for number in range(6)))
+    follower = Follower(path, STREAM_JSON)
+    assert [event.facts["n"] for event in follower.advance() if isinstance(event, Fact)] == list(range(6))
+    follower.close()
 
 
 def test_after_a_second_the_next_burst_is_read_again(tmp_path: Path) -> None:

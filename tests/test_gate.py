@@ -17,6 +17,7 @@ import pytest
 from agents import airlock, audit, gate, judgement, procs
 from agents.errors import AgentError, OperatorError, Tampered
 from agents.model import Failure, FailureKind, Status
+from agents.sweep import sweep
 from tests.support import gates, repos
 from tests.support.boxes import abandoned, ended, events, fork, together
 from tests.support.gates import approved, digest, disk, make_context, planted, reviewed, snapshot, status, tree_at
@@ -751,6 +752,7 @@ def test_a_merge_that_is_killed_is_finished_or_taken_back(context, at):
     state = again.store.load(name)
     assert status(root) == edits
     assert not gate.unfinished(again, name)
+    sweep(again)
     assert again.store.active() == {}
     assert not (root / ".git/index.lock").exists()
     if state.status is Status.MERGED:

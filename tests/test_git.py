@@ -181,6 +181,26 @@ class TestFingerprint:
         plain_git(root, "checkout", "--quiet", "HEAD~1")
         assert before.changes(git.fingerprint(repo, before)) == ("HEAD",)
 
+    def test_a_branch_that_is_left_for_another_at_the_same_commit_is_seen(self, root):
+        """T147: the next commit would go elsewhere."""
+        plain_git(root, "branch", "other")
+        repo = git.locate(root)
+        before = git.fingerprint(repo)
+        plain_git(root, "checkout", "--quiet", "other")
+        assert "HEAD" in before.changes(git.fingerprint(repo, before))
+
+    @pytest.mark.parametrize("split", ["false", "true"])
+    def test_a_file_that_git_is_told_to_pass_over_is_seen_though_the_index_was_not_looked_at_again(self, root, split):
+        """T147: an index that nobody has touched is not read twice; one that was touched has another stamp."""
+        plain_git(root, "-c", f"core.splitIndex={split}", "update-index", "--refresh")
+        repo = git.locate(root)
+        before = git.fingerprint(repo)
+        seen = (root / ".git" / "index").stat()
+        plain_git(root, "update-index", "--assume-unchanged", "src/app.py")
+        os.utime(root / ".git" / "index", ns=(seen.st_atime_ns, seen.st_mtime_ns))
+        (root / "src/app.py").write_text("not mine\n")
+        assert "index flags" in before.changes(git.fingerprint(repo, before))
+
     def test_nothing_changed_is_nothing(self, root):
         (root / "dirty").write_text("x")
         repo = git.locate(root)
@@ -322,6 +342,24 @@ def test_an_anchor_comes_back_and_is_no_part_of_history(root):
     assert git.read_anchor(repo) == b"second\n"
     assert plain_git(root, "status", "--porcelain") == ""
     assert plain_git(root, "log", "--format=%s", "HEAD") == "first"
+
+
+@pytest.mark.parametrize(
+    ("text", "age", "stays"),
+    [("id", 0, False), ("", 3600, False), ("", 0, True), ("ref: refs/heads/main", 3600, True), ("ab12", 3600, True)],
+)
+@pytest.mark.parametrize("linked", [False, True])
+def test_a_lock_that_a_cut_off_git_left_on_the_anchor_goes_and_no_other(root, tmp_path, text, age, stays, linked):
+    """A `git pack-refs` that is at work holds an empty one for a moment."""
+    if linked:
+        plain_git(root, "worktree", "add", "--quiet", str(tmp_path / "linked"))
+    repo = git.locate(tmp_path / "linked" if linked else root)
+    git.write_anchor(repo, b"head")
+    lock = git.own_dir(repo) / f"{git.ledger_ref(repo)}.lock"
+    lock.write_text(f"{plain_git(root, 'rev-parse', 'HEAD')}\n" if text == "id" else text)
+    os.utime(lock, (then := lock.stat().st_mtime - age, then))
+    git.unlock(repo, git.ledger_ref(repo))
+    assert lock.exists() is stays
 
 
 def test_a_failing_git_is_reported_in_its_own_words(root):

@@ -244,8 +244,8 @@ class TestSpec:
         assert alone(look, {"limits": {"nofile": [10**9, 10**9], "core": [0, 0]}}).split()[1] == str(most)
 
     def test_a_refusal_is_given_for_the_program(self, tmp_path: Path) -> None:
-        spec = sandbox.in_memory(json.dumps({"refused": [2, "No such file or directory: x"]}).encode())
-        command = [sys.executable, "-IS", guard.__file__, "-", "0", str(spec), "/bin/echo", "ran"]
+        spec = sandbox.in_memory(guard.packed({"refused": [2, "No such file or directory: x"]}))
+        command = guard.command("-", 0, spec, ["/bin/echo", "ran"])
         done = subprocess.run(command, pass_fds=[spec], capture_output=True, text=True, check=False)
         os.close(spec)
         assert done.returncode == 1
@@ -255,8 +255,8 @@ class TestSpec:
 
 def alone(argv: list[str], spec: dict[str, object]) -> str:
     """What *argv* prints, run by the guard unwatched."""
-    given = sandbox.in_memory(json.dumps(spec).encode())
-    command = [sys.executable, "-IS", guard.__file__, "-", "0", str(given), *argv]
+    given = sandbox.in_memory(guard.packed(spec))
+    command = guard.command("-", 0, given, argv)
     try:
         return subprocess.run(command, pass_fds=[given], capture_output=True, text=True, check=True).stdout
     finally:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from agents import git, ledger, plan
+from agents import git, journal, ledger, plan
 from agents.errors import HostError, Tampered
 from agents.journal import Journal, state_home
 from agents.ledger import Head
@@ -330,6 +330,77 @@ def test_what_the_ledger_says_of_a_run_is_found_at_any_age(context):
     assert context.journal.last("run-3")["status"] == "DONE"
     assert context.journal.last("run-398")["task"].startswith("xxx")
     assert context.journal.last("nobody") == {}
+
+
+def read_by(context, action):
+    """Bytes that *action* reads."""
+
+    def counter():
+        return int(Path("/proc/self/io").read_text().split()[1])
+
+    before = counter()
+    action()
+    return counter() - before
+
+
+def test_the_story_of_a_run_costs_its_age_and_not_the_ledgers_length(context):
+    """T152: what a resume and a gate ask of the ledger is read from its end back to the run's start."""
+    fill(context, 2000, padding=1500)
+    for name in ("old", "new"):
+        context.journal.append("run.started", name, {"status": "ACTIVE", "attempt": 1})
+        context.journal.append("goal.set", name, {"why": "run.started"})
+        context.journal.append("run.finished", "other", {"parent": name, "status": "DONE"})
+        context.journal.append("run.finished", name, {"status": "DONE"})
+    context.journal.append("run.resumed", "old", {"attempt": 2})
+    story = [(entry["event"], entry["run"]) for entry in context.journal.story("old")]
+    assert story == [("run.started", "old"), ("goal.set", "old"), ("run.finished", "old"), ("run.resumed", "old")]
+    assert context.journal.last("old") == {"run": "old", "status": "DONE", "attempt": 2}
+    assert context.journal.story("nobody") == []
+    assert context.layout.ledger.stat().st_size > 3 * 10**6
+    assert read_by(context, lambda: context.journal.story("new")) < 600_000
+    assert read_by(context, lambda: context.journal.story("nobody")) > 3 * 10**6
+
+
+@pytest.mark.parametrize("change", ["cut", "rewritten", "nothing"])
+def test_what_a_witness_remembers_is_looked_for_from_the_end(context, change):
+    """M08: an append sees that the ledger is not what it was without reading it as a whole."""
+    head = fill(context, 3000, padding=1500)
+    context.journal.head_file.parent.mkdir(parents=True)
+    context.journal.head_file.write_bytes(head.to_json())
+    if change == "cut":
+        fill(context, 2000, padding=1500)
+    elif change == "rewritten":
+        fill(context, 3000, padding=1501)
+    # Both lie behind what is read of the ledger anyway.
+    fill_later = [
+        lambda n=n: context.journal.append("run.finished", f"later {n}", {"task": "y" * 1900}) for n in range(200)
+    ]
+    for each in fill_later[:-1]:
+        each()
+    assert read_by(context, fill_later[-1]) < 3 * 10**6
+    kept = Head.from_json(context.journal.head_file.read_bytes())
+    assert kept == (head if change != "nothing" else Head(3200, ledger.digest(context.journal.lines()[-1])))
+
+
+def test_a_broken_chain_is_set_aside_byte_for_byte_and_its_beginning_goes_on(context):
+    fill(context, 900, padding=1500)
+    lines = context.layout.ledger.read_bytes().splitlines(keepends=True)
+    lines[700] = lines[700].replace(b"DONE", b"GONE")
+    damaged = b"".join(lines)
+    context.layout.ledger.write_bytes(damaged)
+    assert context.journal.mend() == 200
+    assert context.layout.ledger.read_bytes() == b"".join(lines[:700])
+    (kept,) = context.layout.quarantine.iterdir()
+    assert kept.read_bytes() == damaged
+    assert context.journal.mend() == 0
+    assert len(check(context)) == 700
+
+
+def test_rows_for_programs_are_the_same_text_however_many_there_are():
+    for count in (0, 1, 499, 500, 501, 1500):
+        rows = [{"run": f"r{number}", "evidence": {"x": "y"}, "n": {"m": [number]}} for number in range(count)]
+        plain = [{"run": row["run"], "n": row["n"]} for row in rows]
+        assert journal.as_json(rows) == json.dumps(plain, indent=1)
 
 
 def test_an_entry_of_endless_facts_is_bounded(context):

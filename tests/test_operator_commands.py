@@ -10,8 +10,8 @@ import pytest
 import typer
 import yaml
 
-from agents.cli import app
 from agents.commands import BUDGET, LONGEST_DESCRIPTION
+from agents.parser import app
 
 FOLDER = Path(__file__).resolve().parent.parent / ".claude" / "commands"
 FILES = sorted(FOLDER.glob("*.md"))

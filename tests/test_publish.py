@@ -10,6 +10,7 @@ import yaml
 from agents import commands, files, publish
 from agents.errors import HostError, OperatorError
 from agents.layout import COMMANDS
+from agents.lockorder import Rank
 from tests.support.boxes import child, claimed, every_step, make_context, planned, porcelain, together, until
 
 LEFT: list = []
@@ -259,7 +260,7 @@ def test_a_pipe_among_the_commands_is_not_waited_for(context):
 
 def test_a_start_waits_for_the_repositorys_lock(context):
     made, _owner = claimed(context)
-    with files.Lock(context.layout.repo_lock) as lock:
+    with files.Lock(context.layout.repo_lock, Rank.REPO) as lock:
 
         def start():
             leave(context, made)

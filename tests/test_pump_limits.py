@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from agents import procs
-from agents.engines.stream_json import STREAM_JSON
-from agents.follower import Follower
+from agents.engines.stream_json import AGENT_JSON
+from agents.follower import SIGHT, Follower
 from agents.interrupts import Interrupts
 from agents.model import FailureKind
 from agents.pump import Ending, Pump
@@ -58,7 +58,7 @@ def drive(folder: Path, source: str, mark: str, limits: Limits, **more: Any) -> 
         undo.callback(stream.close)
         stderr = PipeRecorder(child.stderr, folder / "stderr", limits.max_output, drop=True)
         undo.callback(stderr.close)
-        follower = Follower(folder / "stream", STREAM_JSON)
+        follower = Follower(folder / "stream", AGENT_JSON)
         undo.callback(follower.close)
         interrupts = Interrupts()
         undo.callback(interrupts.close)
@@ -121,6 +121,21 @@ def test_a_run_that_has_given_its_result_was_faster_than_its_budget(tmp_path: Pa
     ending = drive(tmp_path, f"os.write(1, {lines.encode()!r} + b'\\n')", mark, Limits(max_turns=3))
     assert (ending.cause, ending.exit_code) == (None, 0)
     assert [note for note in ending.notes if "budget of 3 turns" in note]
+
+
+@pytest.mark.parametrize("end", ["", "time.sleep(300)"], ids=["gone", "lingers"])
+def test_a_result_in_a_flood_is_the_end_all_the_same(end: str, tmp_path: Path, mark: str) -> None:
+    """P13, P14: it is heard though most of what came with it was passed over; who stays after it is ended."""
+    noise = b'{"type":"progress"}\n' * (3 * SIGHT // 20)
+    flood = json.dumps(INIT).encode() + b"\n" + noise + json.dumps(result()).encode() + b"\n" + noise
+    (tmp_path / "flood").write_bytes(flood)
+    copy = f"shutil.copyfileobj(open({str(tmp_path / 'flood')!r}, 'rb'), sys.stdout.buffer); sys.stdout.flush()"
+    ending = drive(tmp_path, f"import shutil; {copy}\n{end}", mark, Limits(linger=1, grace=1))
+    assert ending.progress.session_id == fakes.SESSION
+    assert ending.progress.result
+    assert ending.lines == flood.count(b"\n")
+    assert (ending.cause, ending.lingered) == (None, bool(end))
+    assert world.tree_of(mark) == []
 
 
 def test_going_in_circles_ends_the_run_politely(tmp_path: Path, mark: str) -> None:

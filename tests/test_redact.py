@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from agents.redact import REDACTED, redact, visible
+from agents.redact import REDACTED, beginning, redact, visible
 
 B64 = "MIIEpAIBAAKCAQEAx1y2z3A4b5C6d7E8f9G0hIjKlMnOpQrStUvWxYz0123456789"
 HEX = "9fceb02d0ae598e95dc970b74767f19372d61af8"
@@ -243,3 +243,16 @@ def test_nothing_visible_is_a_control(text: str, newlines: bool) -> None:
     assert shown.count("\n") == (text.count("\n") if newlines else 0)
     assert visible(shown, newlines=newlines) == shown
     assert shown.encode("utf-8").decode("utf-8") == shown
+
+
+@pytest.mark.parametrize(("text", "most", "shown"), [
+    ("short", 10, "short"),
+    ("a" * 500, 10, "a" * 10),
+    ("x " * 100 + "ghp_0123456789abcdefghij0123" + " y" * 100, 210, "x " * 100 + REDACTED),
+    (" " * 3990 + "ghp_0123456789abcdefghij0123" * 9, 4000, " " * 3990 + REDACTED),
+    ("ghp_" + "a1" * 200 + " x" * 400, 200, REDACTED + " x" * 400),
+])  # fmt: skip
+def test_a_beginning_holds_no_part_of_a_secret_that_was_cut(text: str, most: int, shown: str) -> None:
+    assert beginning(text, most) == shown[: len(beginning(text, most))]
+    assert len(beginning(text, most)) <= most
+    assert "0123456789" not in beginning(text, most)

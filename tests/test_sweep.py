@@ -14,8 +14,9 @@ import time
 
 import pytest
 
-from agents import files, ledger, plan, procs, publish, settle
+from agents import files, git, ledger, plan, procs, publish, settle
 from agents.errors import Tampered
+from agents.lockorder import Rank
 from agents.model import Actor, FailureKind, Phase, RunState, Status
 from agents.pump import Ending
 from agents.sweep import STALE, sweep
@@ -223,6 +224,32 @@ def test_a_run_of_before_the_restart_has_crashed_and_no_pid_is_looked_at(context
     check_settled(context, name)
 
 
+@pytest.mark.parametrize(("run_type", "expected"), [("scout", Status.DONE), ("fix", Status.CRASHED)])
+def test_after_a_restart_only_a_run_whose_work_is_in_its_stream_has_ended_well(context, run_type, expected):
+    """C31: nobody has flushed what an agent wrote to its airlock, so nothing says that all of it is there."""
+    made, owner = claimed(context, run_type=run_type, engine="scripted")
+    name = made.meta.run_name
+    context.journal.append("run.started", name, plan.facts(made.meta, made.state))
+    context.store.box(name).stream.write_bytes(RESULT)
+    change = {"boot_id": "before", "phase": Phase.FINALIZING, "exit_code": 0}
+    context.store.update(name, lambda state: dataclasses.replace(state, **change))
+    owner.release()
+    assert sweep(context) == [name]
+    assert context.store.load(name).status is expected
+    check_settled(context, name)
+
+
+@pytest.mark.parametrize("ref", [git.LEDGER_REF, git.COMMONS_REF])
+def test_locks_that_a_power_cut_has_left_on_our_refs_are_removed(context, ref):
+    context.journal.append("run.started", "one", {}, anchor=True)
+    context.layout.dashboard.unlink()
+    lock = context.repo.common_dir / f"{ref}.lock"
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    lock.write_text(f"{'ab' * 20}\n")
+    sweep(context)
+    assert not lock.exists()
+
+
 @pytest.mark.parametrize(
     ("phase", "exit_code", "stream", "expected"),
     [
@@ -265,6 +292,33 @@ def test_a_settled_state_that_the_ledger_does_not_know_is_caught_up_once(context
     assert (entry["run"], entry["facts"]["recovered"], entry["facts"]["status"]) == (name, True, str(status))
 
 
+SAID = b"".join(
+    b'{"type":"system","subtype":"hollow","kind":"goal.set","text":"%d","session_id":"s"}\n' % number
+    for number in range(4)
+)
+
+
+@pytest.mark.parametrize("copied", range(5))
+def test_what_the_agent_said_is_told_once_wherever_its_supervisor_died(context, copied):
+    """C10: state first, then facts, then the end: the sweep goes on behind the last fact that was copied."""
+    name = abandoned(context, stream=SAID, engine="hollow", status=Status.CRASHED, phase=Phase.SETTLED)
+    for number in range(copied):
+        context.journal.append("goal.set", name, {"said": {"text": str(number)}})
+    for _ in range(2):
+        assert sweep(context) == []
+        assert events(context, name) == ["run.started", *["goal.set"] * 4, "run.crashed"]
+    assert [entry["facts"]["said"]["text"] for entry in context.journal.entries()[1:-1]] == ["0", "1", "2", "3"]
+
+
+def test_what_earlier_attempts_said_is_not_told_again(context):
+    """A sweep hears the stream of all attempts, of which the ledger knows the first."""
+    name = abandoned(context, stream=SAID, engine="hollow", phase=Phase.RUNNING, boot_id="before")
+    for number in range(2):
+        context.journal.append("goal.set", name, {"said": {"text": str(number)}})
+    assert sweep(context) == [name]
+    assert [event for event in events(context, name) if event == "goal.set"] == ["goal.set"] * 4
+
+
 @pytest.mark.parametrize("younger", [0, 40])
 def test_a_run_whose_end_the_ledger_knows_only_loses_its_marker(context, younger):
     """C10: the supervisor died after its entry: nothing is said twice."""
@@ -278,6 +332,20 @@ def test_a_run_whose_end_the_ledger_knows_only_loses_its_marker(context, younger
     assert sweep(context) == []
     assert context.layout.ledger.read_bytes() == before
     assert context.store.active() == {}
+
+
+def test_an_entry_of_the_same_tick_as_the_dashboard_is_drawn(context):
+    """C10: two entries within a tick of the kernel's clock, and the writer of the second was killed before it drew."""
+    name = abandoned(context)
+    old = context.layout.dashboard.read_bytes()
+    context.journal.append("run.finished", name, {"started_at": "2026", "status": "DONE", "task": "the later one"})
+    drawn = context.layout.dashboard.read_bytes()
+    context.layout.dashboard.write_bytes(old)
+    tick = context.layout.ledger.stat().st_mtime_ns
+    os.utime(context.layout.dashboard, ns=(tick, tick))
+    context.store.deactivate("a1b2")
+    sweep(context)
+    assert context.layout.dashboard.read_bytes() == drawn != old
 
 
 def test_a_run_that_was_only_marked_gets_its_seal(context):
@@ -516,7 +584,7 @@ def test_an_old_staging_folder_that_is_owned_stays(context):
     """C01: a start that takes long is still a start."""
     place = context.layout.staging / "slow"
     (place / "private").mkdir(parents=True)
-    with files.Lock(place / "private" / "owner.lock"):
+    with files.Lock(place / "private" / "owner.lock", Rank.OWNER):
         old(place)
         sweep(context)
         assert place.exists()

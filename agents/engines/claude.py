@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from agents import plugin
 from agents.engines import foreign
 from agents.engines.base import Brief, Command
-from agents.engines.stream_json import STREAM_JSON
+from agents.engines.stream_json import AGENT_JSON
 from agents.layout import COMMANDS, DATA, TREES
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class Claude:
     # In a pipe with a slow reader it loses its last events, the result first, and still ends with 0.
     output: Literal["pipe", "spool"] = "spool"
     confined = False
-    dialect = STREAM_JSON
+    dialect = AGENT_JSON
     # GitDiff has no counterpart but a shell, and a shell sees what the rules for files hide.
     tools: Mapping[str, str] = MappingProxyType({
         "Grep": "Grep", "Ls": "Glob", "ReadFile": "Read", "cat": "Read", "EditFile": "Edit,Write",

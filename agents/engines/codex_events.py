@@ -92,7 +92,7 @@ CODEX_JSON: Final = Dialect(
         ("turn.failed", None): _failed,
         ("error", None): _notice,
     }),
-    markers=(b'"turn.completed"', b'"turn.failed"'),
+    last=(b'"turn.completed"', b'"turn.failed"'),
     opening=(b'"thread.started"',),
     counted=(b'"item.started"', b'"item.completed"'),
 )  # fmt: skip

@@ -117,7 +117,8 @@ STREAM_JSON: Final = Dialect(
         }
     ),
     # Key order and spacing differ between versions, so the value alone is looked for, never a prefix of the line.
-    markers=(b'"result"', b'"hollow"'),
+    markers=(b'"hollow"',),
+    last=(b'"result"',),
     opening=(b'"init"',),
     counted=(b'"assistant"', b'"tool_result"'),
 )
@@ -132,10 +133,18 @@ def _told_result(raw: Mapping[str, Any]) -> Event:
     return _result(raw) if {"is_error", "session_id"} & raw.keys() else _output(raw)
 
 
-TEXT_OR_JSON: Final = Dialect(
+AGENT_JSON: Final = Dialect(
     # What hollow says of its own state is believed of hollow alone.
-    readers=MappingProxyType({**STREAM_JSON.readers, ("result", None): _told_result, ("system", "hollow"): _output}),
-    markers=(b'"result"',),
+    readers=MappingProxyType({**STREAM_JSON.readers, ("system", "hollow"): _output}),
+    last=STREAM_JSON.last,
+    opening=STREAM_JSON.opening,
+    counted=STREAM_JSON.counted,
+)
+"""The dialect of Claude Code itself."""
+
+TEXT_OR_JSON: Final = Dialect(
+    readers=MappingProxyType({**AGENT_JSON.readers, ("result", None): _told_result}),
+    last=AGENT_JSON.last,
     opening=STREAM_JSON.opening,
     counted=STREAM_JSON.counted,
     plain=True,

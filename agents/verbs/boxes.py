@@ -5,35 +5,33 @@ from __future__ import annotations
 import json
 import sys
 import time
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from agents import journal, views
 from agents.errors import BoxError, OperatorError
 from agents.layout import EVIDENCE
 from agents.verbs import options
+from agents.verbs.words import Option
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from agents.context import Context
 
-All = Annotated[bool, typer.Option("--all", "-a", help="All runs, not only the newest.")]
-Follow = Annotated[bool, typer.Option("--follow", "-f", help="Go on until the run is over.")]
-Raw = Annotated[bool, typer.Option("--raw", help="The bytes as they were recorded.")]
+All = Annotated[bool, Option("--all", "-a", help="All runs, not only the newest.")]
+Follow = Annotated[bool, Option("--follow", "-f", help="Go on until the run is over.")]
+Raw = Annotated[bool, Option("--raw", help="The bytes as they were recorded.")]
 
 
-def register(app: typer.Typer) -> None:
-    """Add the verbs to *app*."""
-    app.command()(status)
-    app.command(name="list")(list_)
-    app.command()(show)
-    app.command()(logs)
-    app.command()(stop)
+def rows(
+    context: Context, *, every: bool = False, wanted: Callable[[str], bool] = journal.is_told
+) -> list[dict[str, Any]]:
+    """Rows of the newest runs, or of *every* one, with what the state of a living run says now.
 
-
-def rows(context: Context, *, every: bool = False) -> list[dict[str, Any]]:
-    """Rows of the newest runs, or of *every* one, with what the state of a living run says now."""
-    found = views.fold(context.journal.entries()) if every else context.journal.rows()[0]
+    Of every one the facts *wanted* by name are kept: there may be a hundred thousand.
+    """
+    found = views.fold(context.journal.each(), wanted) if every else context.journal.rows()[0]
     live = {name: _now(context, name) for name in context.store.active().values() if name}
     return [{**row, **live.get(row["run"], {})} for row in found]
 
@@ -70,8 +68,9 @@ def list_(all_: All = False, json_: options.Json = False) -> int:
 
     Example: ./agent list --all
     """
-    found = rows(options.swept(), every=all_)
-    options.show(journal.as_json(found) if json_ else views.listing(found, time.time()))
+    found = rows(options.swept(), every=all_, wanted=journal.is_told if json_ else views.SHOWN.__contains__)
+    for text in journal.json_texts(found) if json_ else (views.listing(found, time.time()),):
+        options.show(text)
     return 0
 
 
@@ -138,3 +137,7 @@ def stop(target: options.Target = "latest", json_: options.Json = False) -> int:
     facts = plan.facts(context.store.meta(name), state)
     options.show(json.dumps(facts, indent=1) if json_ else views.outcome(facts, f".agents/runs/{name}"))
     return 0
+
+
+VERBS: Final = MappingProxyType({"status": status, "list": list_, "show": show, "logs": logs, "stop": stop})
+"""What is typed for each."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from agents.verbs import options
+from agents.verbs.words import Argument, Option
 
 if TYPE_CHECKING:
     from agents.context import Context
@@ -15,18 +15,10 @@ if TYPE_CHECKING:
     from agents.model import RunState
 
 Approve = Annotated[
-    str | None, typer.Option(help="Approve without a terminal: 8 or more hex digits of SHA-256 of changes.patch.")
+    str | None, Option(help="Approve without a terminal: 8 or more hex digits of SHA-256 of changes.patch.")
 ]
-Branch = Annotated[str | None, typer.Option(help="Make this branch with the result; touch nothing else.")]
-Pick = Annotated[int | None, typer.Option(min=1, help="Which of several agents' patches to merge.")]
-
-
-def register(app: typer.Typer) -> None:
-    """Add the verbs to *app*."""
-    app.command()(diff)
-    app.command()(merge)
-    app.command()(reject)
-    app.command()(undo)
+Branch = Annotated[str | None, Option(help="Make this branch with the result; touch nothing else.")]
+Pick = Annotated[int | None, Option(min=1, help="Which of several agents' patches to merge.")]
 
 
 def diff(target: options.Target = "latest", pick: Pick = None) -> int:
@@ -64,7 +56,7 @@ def merge(
 
 def reject(
     target: options.Target = "latest",
-    why: Annotated[str, typer.Argument(help="Why, for the ledger.")] = "",
+    why: Annotated[str, Argument(help="Why, for the ledger.")] = "",
     json_: options.Json = False,
 ) -> int:
     """Refuse what a run changed: its airlock goes, its box and its patch stay.
@@ -113,3 +105,7 @@ def _done(context: Context, name: str, state: RunState, *, json_: bool) -> int:
         if state.merge and state.status.value == "MERGED":
             options.show(f"  commit {str(state.merge['commit'])[:12]} on {state.merge['target']}")
     return 0
+
+
+VERBS: Final = MappingProxyType({"diff": diff, "merge": merge, "reject": reject, "undo": undo})
+"""What is typed for each."""

@@ -5,19 +5,21 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path  # noqa: TC003 - Typer reads the annotations when the program runs
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from agents.errors import OperatorError
 from agents.verbs import options
+from agents.verbs.words import Argument, Option
 
 if TYPE_CHECKING:
+    import typer
+
     from agents.context import Context
 
-Id = Annotated[str, typer.Argument(help="Id of the request, like req-0123456789ab.")]
-Again = Annotated[bool, typer.Option("--again", help="Change an answer that stands.")]
-All = Annotated[bool, typer.Option("--all", help="Answered ones too.")]
+Id = Annotated[str, Argument(help="Id of the request, like req-0123456789ab.")]
+Again = Annotated[bool, Option("--again", help="Change an answer that stands.")]
+All = Annotated[bool, Option("--all", help="Answered ones too.")]
 
 _VIEWS = {
     "suffering": "Show what each agent suffers from, and what would end it.",
@@ -26,41 +28,27 @@ _VIEWS = {
     "tools": "Show the tools that the agents have made for themselves.",
 }
 
-queue = typer.Typer(
-    name="requests", rich_markup_mode=None, invoke_without_command=True,
-    help="Requests of the agents to you: list, show, fulfil, reject, run.\n\n"
-    'Example: ./agent requests fulfil req-0123456789ab --result "written"',
-)  # fmt: skip
-memory = typer.Typer(
-    name="hollow", rich_markup_mode=None, no_args_is_help=True,
-    help="Keep, or bring back, all that the agents remember.\n\nExample: ./agent hollow backup hollow.tar.gz",
-)  # fmt: skip
-
-
-def register(app: typer.Typer) -> None:
-    """Add the verbs to *app*."""
-    app.add_typer(queue)
-    for name, text in _VIEWS.items():
-        app.command(name=name, help=f"{text}\n\nExample: ./agent {name}")(_view(name))
-    app.command()(tell)
-    app.add_typer(memory)
+REQUESTS = (
+    "Requests of the agents to you: list, show, fulfil, reject, run.\n\n"
+    'Example: ./agent requests fulfil req-0123456789ab --result "written"'
+)
+MEMORY = "Keep, or bring back, all that the agents remember.\n\nExample: ./agent hollow backup hollow.tar.gz"
 
 
 def _view(name: str) -> Any:
     def verb(json_: options.Json = False) -> int:
-        """Show it; what it is for stands in the table."""
         return _shown(options.here(), [name], json_=json_)
 
     verb.__name__ = name
+    verb.__doc__ = f"{_VIEWS[name]}\n\nExample: ./agent {name}"
     return verb
 
 
-@queue.callback()
-def _requests(context: typer.Context, everything: All = False, json_: options.Json = False) -> int:
+def requests(context: typer.Context, everything: All = False, json_: options.Json = False) -> int:
+    """List the open requests where no verb of the group was typed; help and example stand with the group."""
     return list_(everything, json_) if context.invoked_subcommand is None else 0
 
 
-@queue.command("list")
 def list_(everything: All = False, json_: options.Json = False) -> int:
     """List the open requests, with flags that say where to look.
 
@@ -71,7 +59,6 @@ def list_(everything: All = False, json_: options.Json = False) -> int:
     return _shown(here, words, json_=json_)
 
 
-@queue.command()
 def show(request_id: Id, json_: options.Json = False) -> int:
     """Show one request whole, with its document.
 
@@ -81,10 +68,9 @@ def show(request_id: Id, json_: options.Json = False) -> int:
     return _shown(here, ["requests", "show", request_id, "--repo", str(here.layout.root)], json_=json_)
 
 
-@queue.command()
 def fulfil(
     request_id: Id,
-    result: Annotated[str, typer.Option(help="What the agent is told; - reads it from standard input.")],
+    result: Annotated[str, Option(help="What the agent is told; - reads it from standard input.")],
     again: Again = False,
     json_: options.Json = False,
 ) -> int:
@@ -95,11 +81,10 @@ def fulfil(
     return _answered(["requests", "fulfil", request_id, "--result"], result, again=again, json_=json_)
 
 
-@queue.command()
 def reject(
     request_id: Id,
     reason: Annotated[
-        str, typer.Option("--reason", "--result", help="What the agent is told; - reads it from standard input.")
+        str, Option("--reason", "--result", help="What the agent is told; - reads it from standard input.")
     ],
     again: Again = False,
     json_: options.Json = False,
@@ -111,7 +96,6 @@ def reject(
     return _answered(["requests", "reject", request_id, "--reason"], reason, again=again, json_=json_)
 
 
-@queue.command()
 def run(
     request_id: Id,
     engine: options.Engine = None,
@@ -163,8 +147,8 @@ def _run(request_id: str, flags: dict[str, Any], *, detach: bool, dry_run: bool,
 
 
 def tell(
-    text: Annotated[str, typer.Argument(help="What to say; - reads it from standard input.")],
-    to: Annotated[str | None, typer.Option(help="Only to this agent: cedar, cipher or vault.")] = None,
+    text: Annotated[str, Argument(help="What to say; - reads it from standard input.")],
+    to: Annotated[str | None, Option(help="Only to this agent: cedar, cipher or vault.")] = None,
     json_: options.Json = False,
 ) -> int:
     """Say something to the agents; it stands in their next prompts until one was answered.
@@ -181,8 +165,7 @@ def tell(
     return _shown(here, words, _given(text), json_=json_)
 
 
-@memory.command()
-def backup(file: Annotated[Path, typer.Argument(help="The file to make.")], json_: options.Json = False) -> int:
+def backup(file: Annotated[Path, Argument(help="The file to make.")], json_: options.Json = False) -> int:
     """Keep all that the agents remember in one file.
 
     Example: ./agent hollow backup hollow.tar.gz
@@ -190,8 +173,7 @@ def backup(file: Annotated[Path, typer.Argument(help="The file to make.")], json
     return _shown(options.here(), ["backup", str(file.absolute())], json_=json_)
 
 
-@memory.command()
-def restore(file: Annotated[Path, typer.Argument(help="The backup.")], json_: options.Json = False) -> int:
+def restore(file: Annotated[Path, Argument(help="The backup.")], json_: options.Json = False) -> int:
     """Put a backup in the place of what the agents remember now, which is kept aside; not while they live.
 
     Example: ./agent hollow restore hollow.tar.gz
@@ -229,3 +211,10 @@ def _given(text: str) -> str:
 
 
 _LONGEST = 64 * 1024
+
+VERBS: Final = MappingProxyType({**{name: _view(name) for name in _VIEWS}, "tell": tell})
+"""What is typed for each."""
+QUEUE: Final = MappingProxyType({"list": list_, "show": show, "fulfil": fulfil, "reject": reject, "run": run})
+"""What is typed after `requests`."""
+KEEPING: Final = MappingProxyType({"backup": backup, "restore": restore})
+"""What is typed after `hollow`."""

@@ -4,23 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from typing import Annotated, Any
-
-import typer
+from types import MappingProxyType
+from typing import Annotated, Any, Final
 
 from agents.errors import OperatorError
 from agents.verbs import options
+from agents.verbs.words import Argument, Option
 
-Name = Annotated[str, typer.Argument(help="cedar (the scout), cipher (the analyst) or vault (the builder).")]
-Agents = Annotated[str, typer.Option("--agents", help="Which agents live, with commas between them.")]
-Heartbeat = Annotated[str, typer.Option(help="Time between the beginnings of an agent's cycles, like 6s.")]
-Cycles = Annotated[int | None, typer.Option(min=1, help="Stop after this many cycles of all agents together.")]
-
-
-def register(app: typer.Typer) -> None:
-    """Add the verbs to *app*."""
-    app.command()(cycle)
-    app.command()(live)
+Name = Annotated[str, Argument(help="cedar (the scout), cipher (the analyst) or vault (the builder).")]
+Agents = Annotated[str, Option("--agents", help="Which agents live, with commas between them.")]
+Heartbeat = Annotated[str, Option(help="Time between the beginnings of an agent's cycles, like 6s.")]
+Cycles = Annotated[int | None, Option(min=1, help="Stop after this many cycles of all agents together.")]
 
 
 def cycle(
@@ -113,3 +107,7 @@ def live(
     else:
         options.show("\n".join(living.told(found)))
     return 2 if found["stopped"] else 0
+
+
+VERBS: Final = MappingProxyType({"cycle": cycle, "live": live})
+"""What is typed for each."""

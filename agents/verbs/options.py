@@ -7,32 +7,31 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from agents import files
+from agents import files, glance
 from agents.context import Context, open_context
 from agents.errors import HostError
 from agents.layout import COMMANDS
+from agents.verbs.words import Argument, Option
 
 if TYPE_CHECKING:
-    from agents.layout import Box, Layout
+    from agents.layout import Box
 
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Target = Annotated[str, typer.Argument(help="latest, last-fail, an id, a run name or a prefix of one.")]
-Engine = Annotated[str | None, typer.Option(help="What drives the agent: hollow, claude, codex, command, scripted.")]
-Model = Annotated[str | None, typer.Option(help="The model, in the engine's own spelling.")]
-Mind = Annotated[str | None, typer.Option(help="What thinks inside hollow: auto, ollama, reflex.")]
-Timeout = Annotated[str | None, typer.Option(help="End the run after this long, like 90s or 10m.")]
-StallAfter = Annotated[str | None, typer.Option(help="Silence that counts as stalled, like 5m.")]
-MaxOutput = Annotated[str | None, typer.Option(help="End the run when it has printed this much, like 2GiB.")]
-MaxTurns = Annotated[str | None, typer.Option(help="Model turns the run may take.")]
-MaxUsd = Annotated[str | None, typer.Option(help="Dollars the run may cost.")]
-MaxTokens = Annotated[str | None, typer.Option(help="Tokens the run may use.")]
-Sandbox = Annotated[str | None, typer.Option(help="Least isolation the run needs: full, partial, none.")]
-Isolation = Annotated[str | None, typer.Option(help="Isolation to use: auto (the best there is), full, partial, none.")]
-Network = Annotated[str | None, typer.Option(help="Whether the agent reaches the network: auto, on, off.")]
-Detach = Annotated[bool, typer.Option("--detach", "-d", help="Return at once; see logs -f and stop.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Print what would happen; touch nothing.")]
+Json = Annotated[bool, Option("--json", help="Print JSON.")]
+Target = Annotated[str, Argument(help="latest, last-fail, an id, a run name or a prefix of one.")]
+Engine = Annotated[str | None, Option(help="What drives the agent: hollow, claude, codex, command, scripted.")]
+Model = Annotated[str | None, Option(help="The model, in the engine's own spelling.")]
+Mind = Annotated[str | None, Option(help="What thinks inside hollow: auto, ollama, reflex.")]
+Timeout = Annotated[str | None, Option(help="End the run after this long, like 90s or 10m.")]
+StallAfter = Annotated[str | None, Option(help="Silence that counts as stalled, like 5m.")]
+MaxOutput = Annotated[str | None, Option(help="End the run when it has printed this much, like 2GiB.")]
+MaxTurns = Annotated[str | None, Option(help="Model turns the run may take.")]
+MaxUsd = Annotated[str | None, Option(help="Dollars the run may cost.")]
+MaxTokens = Annotated[str | None, Option(help="Tokens the run may use.")]
+Sandbox = Annotated[str | None, Option(help="Least isolation the run needs: full, partial, none.")]
+Isolation = Annotated[str | None, Option(help="Isolation to use: auto (the best there is), full, partial, none.")]
+Network = Annotated[str | None, Option(help="Whether the agent reaches the network: auto, on, off.")]
+Detach = Annotated[bool, Option("--detach", "-d", help="Return at once; see logs -f and stop.")]
+DryRun = Annotated[bool, Option("--dry-run", help="Print what would happen; touch nothing.")]
 
 
 def here(**flags: Any) -> Context:
@@ -47,7 +46,7 @@ def here(**flags: Any) -> Context:
 def swept(**flags: Any) -> Context:
     """Like :func:`here`, after the watchdog's round: what it shows is the truth (seed 003, phase 3)."""
     context = here(**flags)
-    if _has_work_for_a_sweep(context.layout):
+    if _has_work_for_a_sweep(context):
         # Imported here: most of the time nothing is alive, and what a sweep needs is a third of a verb's start-up.
         from agents.sweep import sweep
 
@@ -55,8 +54,12 @@ def swept(**flags: Any) -> Context:
     return context
 
 
-def _has_work_for_a_sweep(layout: Layout) -> bool:
+def _has_work_for_a_sweep(context: Context) -> bool:
     """Whether a run may be alive, or something of a dead one may be left."""
+    layout = context.layout
+    behind = glance.is_behind(str(layout.ledger), str(layout.dashboard))
+    if behind or (context.repo.common_dir / glance.COMMONS_LOCK).exists():
+        return True
     places = ((layout.active, "*"), (layout.staging, "*"), (layout.root / COMMANDS, "run_*"))
     return any(True for folder, pattern in places if layout.data.is_dir() for _ in folder.glob(pattern))
 

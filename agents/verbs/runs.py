@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated, Any
-
-import typer
+from types import MappingProxyType
+from typing import Annotated, Any, Final
 
 from agents.verbs import options  # noqa: TC001 - Typer reads the annotations when the program runs
+from agents.verbs.words import Argument, Option
 
-Task = Annotated[str, typer.Argument(help="What to do, in quotes; - reads it from standard input.")]
+Task = Annotated[str, Argument(help="What to do, in quotes; - reads it from standard input.")]
 Program = Annotated[
-    list[str] | None, typer.Argument(metavar="[-- PROGRAM ARGUMENT ...]", help="The program of --engine command.")
+    list[str] | None, Argument(metavar="[-- PROGRAM ARGUMENT ...]", help="The program of --engine command.")
 ]
 
 _HELP = {
@@ -22,14 +22,6 @@ _HELP = {
     "review": ('Review what has changed, read-only.\n\nExample: ./agent review "the last commit"'),
     "benchmark": ('Find out how fast something is and why, read-only.\n\nExample: ./agent benchmark "start-up time"'),
 }
-
-
-def register(app: typer.Typer) -> None:
-    """Add the verbs to *app*."""
-    for run_type, text in _HELP.items():
-        app.command(name=run_type, help=text)(_verb(run_type))
-    app.command()(fix)
-    app.command()(resume)
 
 
 def _verb(run_type: str) -> Any:
@@ -52,7 +44,6 @@ def _verb(run_type: str) -> Any:
         dry_run: options.DryRun = False,
         json_: options.Json = False,
     ) -> int:
-        """Start such a run; what it is for stands in the table."""
         from agents.verbs import running
 
         flags = {
@@ -66,14 +57,15 @@ def _verb(run_type: str) -> Any:
         return (running.detach if detach else running.start)(ask, flags, json_=json_)
 
     verb.__name__ = run_type
+    verb.__doc__ = _HELP[run_type]
     return verb
 
 
 def fix(
     task: Task,
     program: Program = None,
-    agents: Annotated[int, typer.Option("--agents", "-n", min=1, max=16, help="Agents that try it side by side.")] = 1,
-    engines: Annotated[str | None, typer.Option(help="Engines of those agents, in turn, like hollow,claude.")] = None,
+    agents: Annotated[int, Option("--agents", "-n", min=1, max=16, help="Agents that try it side by side.")] = 1,
+    engines: Annotated[str | None, Option(help="Engines of those agents, in turn, like hollow,claude.")] = None,
     engine: options.Engine = None,
     model: options.Model = None,
     mind: options.Mind = None,
@@ -111,8 +103,8 @@ def fix(
 
 def resume(
     target: options.Target = "latest",
-    message: Annotated[str, typer.Argument(help="What to tell the agent in addition.")] = "",
-    fresh: Annotated[bool, typer.Option("--fresh", help="Begin a new session in the same airlock.")] = False,
+    message: Annotated[str, Argument(help="What to tell the agent in addition.")] = "",
+    fresh: Annotated[bool, Option("--fresh", help="Begin a new session in the same airlock.")] = False,
     timeout: options.Timeout = None,
     stall_after: options.StallAfter = None,
     max_turns: options.MaxTurns = None,
@@ -131,3 +123,7 @@ def resume(
         "max_tokens": max_tokens,
     }  # fmt: skip
     return running.resume(target, message, flags, fresh=fresh, json_=json_)
+
+
+VERBS: Final = MappingProxyType({**{name: _verb(name) for name in _HELP}, "fix": fix, "resume": resume})
+"""What is typed for each."""

@@ -6,9 +6,8 @@ import dataclasses
 import json
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Annotated, Final
 
 from agents import config, files
 from agents.config import Config
@@ -16,24 +15,17 @@ from agents.context import prepare
 from agents.errors import HostError, OperatorError, Tampered
 from agents.units import parse_duration
 from agents.verbs import options
+from agents.verbs.words import Argument, Option
 
 if TYPE_CHECKING:
     from agents.context import Context
 
-KeepFor = Annotated[str | None, typer.Option(help="Keep finished boxes for this long, like 30d.")]
-KeepRuns = Annotated[int | None, typer.Option(help="Keep this many of the newest boxes.", min=0)]
-Accept = Annotated[bool, typer.Option("--accept", help="Take today's ledger for the true one.")]
-Only = Annotated[str, typer.Argument(help="One run; without it the whole ledger.")]
+KeepFor = Annotated[str | None, Option(help="Keep finished boxes for this long, like 30d.")]
+KeepRuns = Annotated[int | None, Option(help="Keep this many of the newest boxes.", min=0)]
+Accept = Annotated[bool, Option("--accept", help="Take today's ledger for the true one.")]
+Only = Annotated[str, Argument(help="One run; without it the whole ledger.")]
 
 _MARKS = {"ok": "✓", "warn": "!", "fail": "✗"}
-
-
-def register(app: typer.Typer) -> None:
-    """Add the verbs to *app*."""
-    for verb in (gc, verify, init):
-        app.command()(verb)
-    app.command(name="doctor")(doctor_)
-    app.command(name="demo")(demo_)
 
 
 def gc(
@@ -49,6 +41,8 @@ def gc(
     closed = [name for name in collect.airlocks(context) if dry_run or collect.close(context, name)]
     gone = _old(context, keep_for, keep_runs, needless=bool(closed))
     gone = [name for name in gone if dry_run or collect.remove(context, name)]
+    if gone and not dry_run:
+        collect.keep(context)
     if json_:
         options.show(json.dumps({"removed": gone, "airlocks": closed, "dry_run": dry_run}))
     else:
@@ -85,11 +79,13 @@ def verify(only: Only = "", accept_: Accept = False, json_: options.Json = False
         return Tampered.code if found.flaws else 0
     for flaw in found.flaws:
         options.show(f"{flaw.kind}: {redact.visible(flaw.message)}")
+    if found.more:
+        options.show(f"… and {found.more} more.")
     if found.torn:
         options.show(f"The last line is torn ({found.torn} bytes); the next entry sets it aside.")
     if found.flaws:
         hint = "If you changed it yourself, type: ./agent verify --accept"
-        raise Tampered(f"{len(found.flaws)} of {found.entries} entries or their seals do not hold.", hint)
+        raise Tampered(f"{len(found.flaws) + found.more} of {found.entries} entries or their seals do not hold.", hint)
     options.show(f"{found.entries} entries and the sealed files of {found.runs} runs are what was written.")
     return 0
 
@@ -129,7 +125,7 @@ def init() -> int:
     prepare(context)
     path = context.layout.root / "agent.yaml"
     with files.reported("write agent.yaml"):
-        made = files.create(path, config.TEMPLATE.encode())
+        made = files.create(path, config.TEMPLATE.encode(), aside=context.layout.ledger)
         path.chmod(0o644) if made else None
     options.show(
         "agent.yaml written: every setting with its default, commented out." if made else "agent.yaml is there."
@@ -148,3 +144,7 @@ def demo_() -> int:
     for line in demo.play({}, os.environ):
         options.show(redact.visible(line, newlines=True))
     return 0
+
+
+VERBS: Final = MappingProxyType({"gc": gc, "verify": verify, "init": init, "doctor": doctor_, "demo": demo_})
+"""What is typed for each."""

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import time
-from typing import Annotated
-
-import typer
+from types import MappingProxyType
+from typing import Annotated, Final
 
 from agents.verbs import options
+from agents.verbs.words import Option
 
-Once = Annotated[bool, typer.Option("--once", help="Print it once, as plain text; so it is in a pipe, too.")]
+Once = Annotated[bool, Option("--once", help="Print it once, as plain text; so it is in a pipe, too.")]
 
 _PIPE_WIDTH = 100
-
-
-def register(app: typer.Typer) -> None:
-    """Add the verb to *app*."""
-    app.command()(watch)
 
 
 def watch(once: Once = False, json_: options.Json = False) -> int:
@@ -37,3 +32,7 @@ def watch(once: Once = False, json_: options.Json = False) -> int:
     else:
         screen.run(lambda columns, rows: watchview.lines(watcher.look(time.time()), columns, rows))
     return 0
+
+
+VERBS: Final = MappingProxyType({"watch": watch})
+"""What is typed for it."""

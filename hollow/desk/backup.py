@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
+import glob
 import gzip
 import hashlib
 import io
@@ -13,10 +15,10 @@ import shutil
 import tarfile
 import zlib
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from hollow.desk.trouble import Broken, Forged, Trouble
-from hollow.memory.files import Files
+from hollow.memory.files import LOCK, Files, sync
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -33,6 +35,8 @@ _NO_BACKUP: Final = (
     tarfile.TarError, gzip.BadGzipFile, zlib.error, EOFError, ValueError, RecursionError, FileExistsError,
     NotADirectoryError,
 )  # fmt: skip
+_NURSERY: Final = "staging"
+"""The folder beside the memory from which `./agent` removes what nobody has made ready in ten minutes."""
 _AT: Final = -100
 _EXCHANGE: Final = 2
 """AT_FDCWD and RENAME_EXCHANGE of renameat2(2)."""
@@ -50,34 +54,52 @@ def backup(state: Path, target: Path, now: float) -> dict[str, Any]:
         raise Trouble(f"{target} exists already; nothing was written.", "Give another name.")
     if target.parent.resolve().is_relative_to(state.resolve()):
         raise Trouble("The backup would lie inside of what it backs up.", "Give a path elsewhere.")
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(6)}.tmp")
     try:
-        with Files(state).hold():
-            size = _write(state, temporary, now)
-        # A hard link never replaces what somebody has put there meanwhile.
-        os.link(temporary, target)
+        with _unnamed(target) as (file, name), file:
+            with Files(state).hold():
+                size = _write(state, file, now)
+            # A hard link never replaces what somebody has put there meanwhile.
+            os.link(name, target, src_dir_fd=file.fileno(), follow_symlinks=True)
+        # It has been said to be kept: its name has to survive a power cut like its bytes.
+        sync(target.parent)
     except OSError as why:
         raise Broken(f"{target} cannot be written: {why.strerror}.", "Give a path that you can write.") from why
-    finally:
-        temporary.unlink(missing_ok=True)
     return {"file": str(target), **size}
 
 
-def _write(state: Path, temporary: Path, now: float) -> dict[str, int]:
-    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    with os.fdopen(handle, "wb") as file:
-        with tarfile.open(fileobj=file, mode="w:gz", compresslevel=6) as archive:
-            sums, total = {}, 0
-            for path in _kept(state):
-                data = path.read_bytes()
-                name = path.relative_to(state).as_posix()
-                sums[name], total = hashlib.sha256(data).hexdigest(), total + len(data)
-                _put(archive, name, data, now)
-            # Last: by then every sum is known, and an archive that was cut off has none.
-            manifest = {"format": _FORMAT, "made_at": now, "files": sums}
-            _put(archive, MANIFEST, json.dumps(manifest, indent=1).encode(), now)
-        file.flush()
-        os.fsync(file.fileno())
+@contextlib.contextmanager
+def _unnamed(target: Path) -> Iterator[tuple[BinaryIO, str]]:
+    """A new file on the disk of *target*, and a path that leads to it; without its ``with`` nothing is left of it.
+
+    It has no name as yet, so that a process that is killed leaves nothing either; a hidden one beside *target* where
+    the file system cannot do that.
+    """
+    try:
+        handle = os.open(target.parent, os.O_TMPFILE | os.O_WRONLY | os.O_CLOEXEC, 0o600)
+    except (OSError, AttributeError):
+        temporary = target.with_name(f".{target.name}.{secrets.token_hex(6)}.tmp")
+        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        try:
+            yield os.fdopen(handle, "wb"), str(temporary.absolute())
+        finally:
+            temporary.unlink()
+    else:
+        yield os.fdopen(handle, "wb"), f"/proc/self/fd/{handle}"
+
+
+def _write(state: Path, file: BinaryIO, now: float) -> dict[str, int]:
+    with tarfile.open(fileobj=file, mode="w:gz", compresslevel=6) as archive:
+        sums, total = {}, 0
+        for path in _kept(state):
+            data = path.read_bytes()
+            name = path.relative_to(state).as_posix()
+            sums[name], total = hashlib.sha256(data).hexdigest(), total + len(data)
+            _put(archive, name, data, now)
+        # Last: by then every sum is known, and an archive that was cut off has none.
+        manifest = {"format": _FORMAT, "made_at": now, "files": sums}
+        _put(archive, MANIFEST, json.dumps(manifest, indent=1).encode(), now)
+    file.flush()
+    os.fsync(file.fileno())
     return {"files": len(sums), "bytes": total}
 
 
@@ -106,25 +128,66 @@ def restore(state: Path, source: Path, swap: Callable[[bytes, bytes], bool] | No
     was backed up; nothing has changed then. *swap* is as in :func:`exchange`.
     """
     staged = state.with_name(f".{state.name}.restore.{secrets.token_hex(6)}")
-    aside = state.with_name(f"{state.name}.before-{secrets.token_hex(4)}")
-    before = _inode(state)
+    before = None
     try:
         state.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        count = _unpack(source, staged)
-        had = state.is_dir()
-        if had:
-            with Files(state).hold():
-                exchange(staged, state, swap)
-            staged.rename(aside)
-        else:
-            staged.rename(state)
+        finish(state)
+        before = _inode(state)
+        count = _stage(source, staged)
+        aside = _put_in_place(staged, state, swap)
+        sync(state.parent)
     except OSError as why:
         raise Broken(f"The backup cannot be put in place: {why.strerror}.", f"Type: ls -ld {state.parent}") from why
     finally:
         # Once they have changed places it is all that the agents knew: no signal and no full disk may cost it.
         if _inode(staged) not in {None, before}:
             shutil.rmtree(staged, ignore_errors=True)
-    return {"files": count, "aside": str(aside) if had else None}
+    return {"files": count, "aside": str(aside) if aside else None}
+
+
+def finish(state: Path) -> None:
+    """Finish what a restore of *state* that was killed has left beside it; nobody else may restore it meanwhile.
+
+    What the agents knew is put aside, or back in its place where there is nothing; what never was there is removed.
+    """
+    named = glob.escape(state.name)
+    for left in (*state.parent.glob(f".{named}.between.*"), *state.parent.glob(f".{named}.restore.*")):
+        # Only what was in its place has been locked, which is the last thing before the exchange.
+        if not (left / LOCK).exists():
+            shutil.rmtree(left, ignore_errors=True)
+        else:
+            left.rename(_aside(state) if state.exists() else state)
+
+
+def _stage(source: Path, staged: Path) -> int:
+    """Unpack and check *source*, and put it at *staged*; returns the number of files."""
+    nursery = staged.parent / _NURSERY
+    # Not there for the exchange: what the agents knew must never lie where it is taken for nobody's.
+    unpacked = nursery / staged.name if nursery.is_dir() else staged
+    try:
+        count = _unpack(source, unpacked)
+        if unpacked != staged:
+            unpacked.rename(staged)
+    except BaseException:  # a signal counts too
+        shutil.rmtree(unpacked, ignore_errors=True)
+        raise
+    return count
+
+
+def _put_in_place(staged: Path, state: Path, swap: Callable[[bytes, bytes], bool] | None) -> Path | None:
+    """Let *staged* be *state*; returns where what was there is now, or None where nothing was."""
+    if not state.is_dir():
+        staged.rename(state)
+        return None
+    with Files(state).hold():
+        exchange(staged, state, swap)
+    aside = _aside(state)
+    staged.rename(aside)
+    return aside
+
+
+def _aside(state: Path) -> Path:
+    return state.with_name(f"{state.name}.before-{secrets.token_hex(4)}")
 
 
 def _inode(folder: Path) -> int | None:

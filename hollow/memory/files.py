@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+LOCK: Final = ".lock"
+"""The file whose lock is the one of a memory."""
 LAST_GOOD: Final = ".last"
 """Suffix of the last good copy of a whole file."""
 QUARANTINE: Final = "quarantine"
@@ -65,7 +67,7 @@ class Files:
         if self._held_by == threading.get_ident():
             raise MemoryFault("The memory's lock is held already; it is taken in one layer only.")
         self._make(self.root)
-        handle = os.open(self.root / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        handle = os.open(self.root / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         try:
             self._wait(handle)
             self._held_by = threading.get_ident()
@@ -230,17 +232,17 @@ class Files:
             with os.fdopen(os.open(temporary, flags, 0o600), "wb") as file:
                 file.write(data)
                 file.flush()
-                if durable:
-                    os.fsync(file.fileno())
+                # Always: the name may come to the disk long before the bytes, and a power cut leave an empty file.
+                os.fsync(file.fileno())
             temporary.replace(path)
         except BaseException:  # a signal counts too
             temporary.unlink(missing_ok=True)
             raise
         if durable:
-            _sync(path.parent)
+            sync(path.parent)
 
 
-def _sync(path: Path) -> None:
+def sync(path: Path) -> None:
     """Have the names in the folder *path* survive a power cut."""
     folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:

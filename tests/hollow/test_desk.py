@@ -5,6 +5,8 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import os
+import signal
 import subprocess
 import tarfile
 from pathlib import Path
@@ -336,6 +338,68 @@ def test_a_backup_can_be_brought_to_where_nothing_was(state, tmp_path):
     elsewhere = tmp_path / "other" / "hollow"
     assert backup.restore(elsewhere, target)["aside"] is None
     assert contents(elsewhere) == contents(state)
+
+
+LEFT = {
+    "half unpacked": (["hollow", ".hollow.restore.1"], {"hollow": True}, []),
+    "exchanged": (["hollow", ".hollow.restore.1"], {"hollow": False, ".hollow.restore.1": True}, [True]),
+    "in between": ([".hollow.between.1", ".hollow.restore.1"], {".hollow.between.1": True}, []),
+    "nearly exchanged": (["hollow", ".hollow.between.1"], {"hollow": False, ".hollow.between.1": True}, [True]),
+    "somebody else's": (["hollow", ".hollow.notes"], {"hollow": True}, []),
+}
+
+
+@pytest.mark.parametrize("left", sorted(LEFT))
+def test_what_a_killed_restore_has_left_is_finished_by_the_next(tmp_path, left):
+    """W11: what the agents knew is put aside or back, whatever moment it was; what never was in its place goes."""
+    folders, used, aside = LEFT[left]
+    for name in folders:
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "knew").write_text(str(used.get(name, False)))
+        if name in used:
+            (tmp_path / name / ".lock").touch()
+    backup.finish(tmp_path / "hollow")
+    assert [(path / "knew").read_text() for path in tmp_path.glob("hollow.before-*")] == [str(each) for each in aside]
+    assert (tmp_path / "hollow" / "knew").read_text() == str(not aside)
+    assert [path.name for path in tmp_path.glob(".hollow.*")] == [name for name in folders if name == ".hollow.notes"]
+
+
+def test_what_is_unpacked_lies_where_the_next_command_removes_it(state, tmp_path):
+    """A restore that is killed over a large backup leaves nothing for ever; what has been in use never lies there."""
+    target, nursery = kept(state, tmp_path), state.parent / "staging"
+    nursery.mkdir()
+    stamp = nursery.stat().st_mtime_ns
+    seen = []
+
+    def look(_one: bytes, _other: bytes) -> bool:
+        seen.append(([*nursery.iterdir()], nursery.stat().st_mtime_ns > stamp))
+        return False
+
+    backup.restore(state, target, look)
+    assert seen == [([], True)]
+    assert [*nursery.iterdir()] == []
+
+
+class Deadly(float):
+    """A time that kills whoever writes it down."""
+
+    def __int__(self):
+        os.kill(os.getpid(), signal.SIGKILL)
+        raise AssertionError
+
+
+def test_a_backup_that_is_killed_leaves_nothing(state, tmp_path):
+    """It gets its name when it is whole, and has none until then."""
+    target = kept(state, tmp_path)
+    target.unlink()
+    beside = sorted(tmp_path.iterdir())
+    pid = os.fork()
+    if not pid:
+        backup.backup(state, target, Deadly(NOW))
+    assert os.WTERMSIG(os.waitpid(pid, 0)[1]) == signal.SIGKILL
+    assert sorted(tmp_path.iterdir()) == beside
+    backup.backup(state, target, NOW)
+    assert sorted(tmp_path.iterdir()) == sorted([*beside, target])
 
 
 def test_a_backup_takes_the_lock(state, tmp_path):

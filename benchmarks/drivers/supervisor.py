@@ -1,8 +1,9 @@
 """Runs a part of the supervisor in a process of its own and says what that process alone has cost, as JSON.
 
-    python benchmarks/drive.py run ENGINE_FOLDER ENGINE PROGRAM [ARGUMENT ...]
-    python benchmarks/drive.py append COUNT
-    python benchmarks/drive.py floor COUNT
+    python benchmarks/drivers/supervisor.py run ENGINE_FOLDER ENGINE PROGRAM [ARGUMENT ...]
+    python benchmarks/drivers/supervisor.py setup RUN_TYPE
+    python benchmarks/drivers/supervisor.py append COUNT
+    python benchmarks/drivers/supervisor.py floor COUNT
 
 All work in the repository around the current folder.
 """
@@ -12,6 +13,7 @@ from __future__ import annotations
 import json
 import os
 import resource
+import signal
 import sys
 import time
 from pathlib import Path
@@ -19,12 +21,13 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
 if __name__ == "__main__":
-    sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+    # This folder is first otherwise, and its files would stand in for modules of the same names.
+    sys.path[0] = str(Path(__file__).resolve().parents[2])
 
 from agents import core, settle
 from agents.context import open_context
 from agents.engines.base import BASE_ENV, Brief, Command
-from agents.engines.stream_json import STREAM_JSON
+from agents.engines.stream_json import AGENT_JSON, STREAM_JSON
 from agents.plan import Ask
 
 if TYPE_CHECKING:
@@ -37,7 +40,7 @@ class Replay:
     name = "replay"
     output: Literal["pipe", "spool"] = "pipe"
     confined = False
-    dialect = STREAM_JSON
+    dialect = AGENT_JSON
     tools: Mapping[str, str] = MappingProxyType({})
     program = ""
     version_argv: tuple[str, ...] = ()
@@ -47,6 +50,13 @@ class Replay:
     def command(self, brief: Brief) -> Command:
         """The program of the request."""
         return Command(argv=brief.meta.argv, pass_env=BASE_ENV)
+
+
+class Heard(Replay):
+    """The same, heard as hollow is: of its own agents the box passes over nothing."""
+
+    name = "heard"
+    dialect = STREAM_JSON
 
 
 def _spent() -> dict[str, float]:
@@ -68,6 +78,26 @@ def supervise(engine: str, argv: tuple[str, ...]) -> dict[str, float]:
     # The next round needs the disk, not these bytes; one file shortened leaves no trace that would disturb it.
     os.truncate(box.stream, 0)
     return {**done, "seal": again["cpu"] - done["cpu"]}
+
+
+def setup(run_type: str) -> dict[str, float]:
+    """Cost from the start of this process to that of the agent: everything that makes a run ready, git included."""
+    ready: dict[str, float] = {}
+
+    def note(_number: int, _frame: object) -> None:
+        children = resource.getrusage(resource.RUSAGE_CHILDREN)
+        own = _spent()
+        ready.update(wall=own["wall"] - began, cpu=own["cpu"] + children.ru_utime + children.ru_stime, peak=own["peak"])
+
+    began = time.perf_counter()
+    # The agent is the one who knows when it lives: it says so, and that is all it does.
+    signal.signal(signal.SIGUSR1, note)
+    context = open_context(Path.cwd(), flags={"engine": "command"}, say=lambda _: None)
+    argv = ("sh", "-c", f"kill -USR1 {os.getpid()}")
+    outcome = core.start(context, Ask(run_type=run_type, task="benchmark", argv=argv))
+    if outcome.state.exit_code or not ready:
+        raise SystemExit(f"the agent ended with {outcome.state.exit_code}")
+    return ready
 
 
 def append(count: int) -> dict[str, float]:
@@ -104,6 +134,8 @@ def main(words: Sequence[str]) -> None:
     if words[0] == "run":
         sys.path.append(words[1])
         account = supervise(words[2], tuple(words[3:]))
+    elif words[0] == "setup":
+        account = setup(words[1])
     else:
         account = {"append": append, "floor": floor}[words[0]](int(words[1]))
     print(json.dumps(account))

@@ -1,0 +1,1 @@
+"""Load: floods, many streams at once, long histories, large repositories, long ledgers; what they may cost."""
