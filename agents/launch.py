@@ -77,16 +77,7 @@ def _drive(
     env = agent_environment(context, made, box)
     launch = {**plan.describe(made, sorted(env)), "cwd": str(made.root), "attempt": made.state.attempt}
     files.write(box.launch, json.dumps(launch, indent=1).encode())
-    stdin = box.private / "stdin"
-    files.write(stdin, made.command.stdin, durable=False)
-    scratch = box.home / "tmp"
-    if scratch.is_symlink() or not scratch.is_dir():
-        # An earlier attempt's agent may have put something else in its place.
-        scratch.unlink(missing_ok=True)
-    files.make_folder(scratch)
-    for name, data in made.command.files.items():
-        files.make_folder((box.private / name).parent)
-        files.write(box.private / name, data, durable=False)
+    stdin = _provided(made, box)
     spool = _fresh(box.spool) if engine.output == "spool" else None
     cell = enclosure.cell(context, made, env, bench.linked if bench else ())
     with _rescue(box, spool, made.limits.max_output) as rescue:
@@ -112,6 +103,21 @@ def _drive(
         if isinstance(stream, SpoolRecorder) and stream.tampered:
             ending.notes.append("the agent shortened its own output file while it was read")
         return ending, follower.tail() if engine.dialect.plain else ""
+
+
+def _provided(made: RunPlan, box: Box) -> Path:
+    """Write what the program of *made* reads and where it may scribble; returns the file that is its stdin."""
+    stdin = box.private / "stdin"
+    files.write(stdin, made.command.stdin, durable=False)
+    scratch = box.home / "tmp"
+    if scratch.is_symlink() or not scratch.is_dir():
+        # An earlier attempt's agent may have put something else in its place.
+        scratch.unlink(missing_ok=True)
+    files.make_folder(scratch)
+    for name, data in made.command.files.items():
+        files.make_folder((box.private / name).parent)
+        files.write(box.private / name, data, durable=False)
+    return stdin
 
 
 @contextlib.contextmanager

@@ -81,10 +81,13 @@ def _values(taken: Sequence[Taken], words: list[str], defaults: int) -> dict[str
             values[place.name], alone = alone or None, []
         elif alone and isinstance(place.word, Argument):
             values[place.name] = _value(place, alone.pop(0))
-    needed = {each.name for each in taken[: len(taken) - defaults]}
-    if alone or needed - values.keys():
-        raise OddLine
+    _require(not alone and {each.name for each in taken[: len(taken) - defaults]} <= values.keys())
     return values
+
+
+def _require(plain: bool) -> None:
+    if not plain:
+        raise OddLine
 
 
 def _alone(options: dict[str, Taken], words: list[str], values: dict[str, Any]) -> Iterator[str]:
