@@ -1,5 +1,6 @@
 """The way in: the lean answer where there is one, else the full command line, with the environment repaired at need."""
 
+import gc
 import os
 import sys
 
@@ -7,10 +8,13 @@ _HERE = os.path.dirname(os.path.abspath(__file__))
 _HOME = os.path.dirname(_HERE)
 # A broken environment is mended once and tried again once.
 _MENDED = "AGENT_BOX_MENDED"
+_MANY = 50_000
+"""Objects after which a search for cycles among them pays. What is imported makes none that could be freed."""
 
 
 def main() -> None:
     """Run the command line of this process and exit with its code."""
+    gc.set_threshold(_MANY)
     # Run by path without isolation, Python puts this folder first, and our modules would stand in for others of the
     # same name (git, for one). With isolation it adds none, and the one that is needed is missing.
     _open_streams()
@@ -33,11 +37,10 @@ def _open_streams() -> None:
 
 
 def _full() -> int:
-    if sys.flags.no_site:
-        # The launcher starts Python without site packages, which the lean way does not need.
-        import site
+    from agents import packages
 
-        site.main()
+    # The launcher starts Python without site packages, which most verbs do not need.
+    packages.defer()
     try:
         from agents.cli import run
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from agents import audit, plan, settle
 from agents.errors import BoxError
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from agents.context import Context
 

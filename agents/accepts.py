@@ -5,24 +5,26 @@ from __future__ import annotations
 import re
 import reprlib
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
 
 from agents import policy
 from agents.errors import OperatorError
+from agents.patterns import late
 from agents.units import Written, parse_duration, parse_size
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from typing import Any, Final
 
 # Names that end up in an argv, an environment or a file name: the form alone keeps options and paths out.
-VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
-OP: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
-ENGINE: Final = re.compile(r"[a-z][a-z0-9_-]{0,63}")
-MODEL: Final = re.compile(r"[A-Za-z0-9][\w.:/@+\[\]-]{0,199}", re.ASCII)
+VARIABLE: Final = late(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
+OP: Final = late(r"[a-z0-9][a-z0-9_-]{0,63}")
+ENGINE: Final = late(r"[a-z][a-z0-9_-]{0,63}")
+MODEL: Final = late(r"[A-Za-z0-9][\w.:/@+\[\]-]{0,199}", re.ASCII)
 
-_OLLAMA_TIME: Final = re.compile(r"(?:[0-9]{1,9}(?:ms|s|m|h))+")
+_OLLAMA_TIME: Final = late(r"(?:[0-9]{1,9}(?:ms|s|m|h))+")
 _SPELLINGS_OF_NONE: Final = frozenset({"none", "off", "never", "no"})
-_AMOUNT: Final = re.compile(r"[0-9]{1,6}(?:\.[0-9]{1,4})?")
+_AMOUNT: Final = late(r"[0-9]{1,6}(?:\.[0-9]{1,4})?")
 _LONGEST_COMMAND: Final = 4000
 _MOST_COMMANDS: Final = 20
 
@@ -169,7 +171,7 @@ def locks(value: Written | list[str]) -> Mapping[str, float]:
     return MappingProxyType(found)
 
 
-_LOCK: Final = re.compile(r"([a-z_][a-z0-9_]{0,59})\s*[=:]\s*([0-9](?:\.[0-9]{1,6})?)")
+_LOCK: Final = late(r"([a-z_][a-z0-9_]{0,59})\s*[=:]\s*([0-9](?:\.[0-9]{1,6})?)")
 
 
 def sources(value: Written | list[str]) -> tuple[str, ...]:
@@ -184,7 +186,7 @@ def sources(value: Written | list[str]) -> tuple[str, ...]:
     )
 
 
-_PAGE: Final = re.compile(r"https?://[!-~]{1,2000}")
+_PAGE: Final = late(r"https?://[!-~]{1,2000}")
 
 
 def nearest(word: str, known: tuple[str, ...]) -> str:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
-from typing import TYPE_CHECKING, Any
 
-from agents import airlock, files, landing, plan
+from agents import airlock, files, landing, plan, records
 from agents.errors import BoxError, HostError
 from agents.model import Actor, Status, is_terminal, step
 from agents.redact import visible
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+    from typing import Any
 
     from agents.context import Context
     from agents.landing import Landed
@@ -64,8 +64,16 @@ def _over(context: Context, meta: RunMeta, state: RunState, *, close: bool) -> R
     landing.clear(folder_of(context, meta.run_name))
     state = close_airlock(context, meta, state) if close else state
     tidy(context.store.box(meta.run_name))
+    _pass_on(context, meta)
     context.store.deactivate(meta.short_id)
     return state
+
+
+def _pass_on(context: Context, meta: RunMeta) -> None:
+    """Have the sweep look at the run of several agents that *meta* is one of: it may have to stand otherwise now."""
+    if meta.team is not None and context.store.box(meta.team).state.exists():
+        with files.reported("mark the run"):
+            files.create(context.layout.active / meta.team.rpartition("__")[2], meta.team.encode())
 
 
 def tidy(box: Box) -> None:
@@ -101,7 +109,7 @@ def close_airlock(context: Context, meta: RunMeta, state: RunState) -> RunState:
     except HostError as why:
         context.say(f"The airlock stays: {why.message}")
         return state
-    return context.store.update(meta.run_name, lambda now: dataclasses.replace(now, worktree_path=None))
+    return context.store.update(meta.run_name, lambda now: records.replace(now, worktree_path=None))
 
 
 def undone(context: Context, meta: RunMeta) -> RunState:

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import os
-import shutil
-from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Final
 
-from agents import chamber, files, git, submodules, worktrees
+from agents import chamber, copies, files, git, submodules, worktrees
 from agents.chamber import PRIVATE, Airlock
 from agents.cleanroom import ABSENT, CleanRoom
 from agents.errors import HostError
 from agents.exporting import Export, export, result_tree
 from agents.inspection import stamp
+from agents.records import dataclass
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
+    from typing import Final
 
     from agents.layout import Box, Layout
 
@@ -26,7 +26,15 @@ __all__ = ["RESERVE", "Airlock", "Export", "close", "existing", "export", "open_
 RESERVE: Final = 256 * 1024**2
 """Bytes that must stay free beside the airlock's own files."""
 
+_ATTRIBUTES: Final = b".gitattributes"
 _ATTRIBUTES_CAP: Final = 16 * 1024**2
+_GITLINK: Final = b"160000 "
+_MODE: Final = len(_GITLINK)
+_NOTHING: Final = frozenset({
+    b"e69de29bb2d1d6434b8b29ae775ad8c2e48c5391",
+    b"473a0f4c3be8a93681a267e3b1e9a7dcda1185436fe141f7749120a303721813",
+})  # fmt: skip
+"""Ids of an empty file, by either of git's hashes."""
 _BLOCK: Final = 4096
 
 
@@ -44,9 +52,9 @@ def open_airlock(repo: git.Repository, layout: Layout, box: Box, base: str, *, r
     files.remove_tree(box.room)
     room = CleanRoom.make(box.room, repo)
     try:
-        content = _Content.of(room, base)
-        _require_space(content.needed(_skipped(room)), path.parent, reserve)
         room.seed(base)
+        content = _Content.of(room)
+        _require_space(content.needed(room, _skipped(room)), path.parent, reserve)
         worktrees.add(repo, path, box.name, base, layout.staging)
         return _fill(repo, Airlock(path=path, room=room, base=base, files=content.files), content, box.name)
     except BaseException:
@@ -59,13 +67,13 @@ def _fill(repo: git.Repository, airlock: Airlock, content: _Content, name: str) 
     entry = worktrees.vouching(repo, airlock.path, name)
     if entry is not None:
         # Without an index of its own git would tell the agent that every file is deleted.
-        shutil.copy2(airlock.room.index, entry / "index")
+        copies.copy(airlock.room.index, entry / "index")
         files.sync_file(entry / "index")
     empty = submodules.fill(airlock.room, airlock.base, content.gitlinks, airlock.path)
     opened = Airlock(
         path=airlock.path, room=airlock.room, base=airlock.base, files=airlock.files,
         submodules={path: stamp(airlock.path / os.fsdecode(path)) for path in content.gitlinks},
-        tracked_private=tuple(each for each in PRIVATE if any(p.startswith(each + b"/") for p in content.sizes)),
+        tracked_private=tuple(each for each in PRIVATE if any(p.startswith(each + b"/") for p in content.blobs)),
         notes=(*empty, *_lfs_note(airlock.path, content)),
     )  # fmt: skip
     # The last thing written: without it the airlock was never handed to an agent.
@@ -90,29 +98,39 @@ def _place(layout: Layout, name: str) -> Path:
 class _Content:
     """What a commit holds."""
 
-    sizes: Mapping[bytes, int]
-    """Bytes of each file; 0 where a partial clone does not know."""
+    blobs: Mapping[bytes, bytes]
+    """Paths of files and the ids of what is in them."""
     gitlinks: Mapping[bytes, str]
     """Paths of submodules and their commits."""
 
     @classmethod
-    def of(cls, room: CleanRoom, commit: str) -> _Content:
-        """What *commit* holds, without reading its files; raises HostError where there is no such commit."""
-        listed = room.output("ls-tree", "-r", "-l", "-z", "--full-tree", commit).split(b"\0")
-        rows = [(*head.split(), path) for head, _, path in (line.partition(b"\t") for line in listed if line)]
+    def of(cls, room: CleanRoom) -> _Content:
+        """What the commit holds that *room* was seeded with, by its index: nothing of it is read."""
+        listed = room.output("ls-files", "--stage", "-z").split(b"\0")
+        # A mode, an id, a stage that is nothing but 0 here; the path is behind a tab.
+        rows = [(head, path) for head, _, path in (line.partition(b" 0\t") for line in listed if line)]
         return cls(
-            {path: int(size) if size.isdigit() else 0 for _, kind, _, size, path in rows if kind == b"blob"},
-            {path: oid.decode() for _, kind, oid, _, path in rows if kind == b"commit"},
+            {path: head[_MODE:] for head, path in rows if not head.startswith(_GITLINK)},
+            {path: head[_MODE:].decode() for head, path in rows if head.startswith(_GITLINK)},
         )
 
     @property
     def files(self) -> int:
         """Number of files."""
-        return len(self.sizes)
+        return len(self.blobs)
 
-    def needed(self, skipped: frozenset[bytes]) -> int:
-        """Bytes that a checkout without *skipped* takes on a disk with blocks of 4 KiB."""
-        return sum(_BLOCK + -(-size // _BLOCK) * _BLOCK for path, size in self.sizes.items() if path not in skipped)
+    def needed(self, room: CleanRoom, skipped: frozenset[bytes]) -> int:
+        """Bytes that a checkout without *skipped* takes on a disk with blocks of 4 KiB.
+
+        An object that a partial clone does not have counts as an empty one.
+        """
+        asked = [oid for path, oid in self.blobs.items() if path not in skipped]
+        # Asked for sizes alone git need not follow a delta to what it is a delta of, as it must to say what it is.
+        told = room.output(
+            "cat-file", "--buffer", "--batch-check=%(objectsize)", stdin=b"".join(oid + b"\n" for oid in asked)
+        )
+        sizes = [int(line) for line in told.split(b"\n") if line.isdigit()]
+        return _BLOCK * (len(asked) + sum((size + _BLOCK - 1) // _BLOCK for size in sizes))
 
 
 def _skipped(room: CleanRoom) -> frozenset[bytes]:
@@ -124,7 +142,7 @@ def _skipped(room: CleanRoom) -> frozenset[bytes]:
 
 
 def _require_space(needed: int, folder: Path, reserve: int) -> None:
-    free = shutil.disk_usage(folder).free
+    free = files.free(folder)
     if free < needed + reserve:
         raise HostError(
             f"The airlock needs {needed // 1024**2} MiB and {reserve // 1024**2} MiB to spare, "
@@ -135,7 +153,7 @@ def _require_space(needed: int, folder: Path, reserve: int) -> None:
 
 def _lfs_note(tree: Path, content: _Content) -> Iterator[str]:
     """A sentence where files are kept by Git LFS: its filter is not run, so they stay pointers (G07)."""
-    paths = (path for path in content.sizes if path.rpartition(b"/")[2] == b".gitattributes")
+    paths = (path for path in content.blobs if path.endswith(_ATTRIBUTES) and path.rpartition(b"/")[2] == _ATTRIBUTES)
     texts = (files.read_capped(tree / os.fsdecode(path), _ATTRIBUTES_CAP) for path in paths)
     if any(b"filter=lfs" in (text or b"") for text in texts):
         yield "Files that Git LFS keeps are pointers in the airlock, not their content."
@@ -173,8 +191,8 @@ def refill(airlock: Airlock) -> None:
     changed = [path for path in room.output("ls-files", "-z", "--modified", tree=airlock.path).split(b"\0") if path]
     hollow = frozenset(path for path in changed if _is_hollow(airlock.path / os.fsdecode(path)))
     if hollow:
-        sizes = _Content.of(room, airlock.base).sizes
-        paths = b"".join(path + b"\0" for path in sorted(hollow) if sizes.get(path))
+        full = {path for path, oid in _Content.of(room).blobs.items() if oid not in _NOTHING}
+        paths = b"".join(path + b"\0" for path in sorted(hollow & full))
         room.output("checkout-index", "--force", "--index", "-z", "--stdin", stdin=paths, tree=airlock.path)
 
 

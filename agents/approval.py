@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
 
+from agents import digests
 from agents.errors import OperatorError
+from agents.patterns import late
+from agents.records import dataclass
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Final
+
     from agents.risk import Flag
 
 SHORTEST: Final = 8
 """Hex digits of the patch's hash that are enough for `--approve` (issue 3, contract details)."""
 _LONGEST: Final = 64
-_HEX: Final = re.compile(r"[0-9a-f]+")
+_HEX: Final = late(r"[0-9a-f]+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +46,7 @@ class Statement:
         parts = [
             self.repository, self.run, self.short_id, self.target, self.before, self.tree, self.patch_sha256, flags,
         ]  # fmt: skip
-        return hashlib.sha256(json.dumps(parts, ensure_ascii=True, separators=(",", ":")).encode()).hexdigest()
+        return digests.sha256(json.dumps(parts, ensure_ascii=True, separators=(",", ":")).encode()).hexdigest()
 
 
 def check(given: str, patch_sha256: str) -> None:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
 
 from agents import facts, settle
 from agents.model import Actor, Phase, RunState
+from agents.records import dataclass, field
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from typing import Any, Final
 
 _BEGINNINGS: Final = frozenset({"run.started", "run.resumed"})
 _ENDINGS: Final = frozenset({"run.finished", *settle.EVENTS.values()})

@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-import contextlib
-import dataclasses
 import itertools
 import sys
-from typing import TYPE_CHECKING, Any, Final
 
-from agents import files, journal, ledger, settle
+from agents import journal, ledger, locks, records, settle
 from agents.errors import OperatorError, Tampered
 from agents.ledger import Flaw, Head
-from agents.lockorder import Rank
 from agents.model import Status
 from agents.scroll import PAGE
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from typing import Any, Final
 
     from agents.context import Context
     from agents.model import RunState
     from agents.scroll import Scroll
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@records.dataclass(frozen=True, slots=True)
 class Audit:
     """What an audit found."""
 
@@ -62,7 +60,7 @@ def audit(context: Context, only: str | None = None, *, most: int | None = _MOST
         if sure == again.flaws or again.more:
             return again
         found = again
-    return dataclasses.replace(found, flaws=sure)
+    return records.replace(found, flaws=sure)
 
 
 def of_run(context: Context, run: str) -> tuple[Flaw, ...]:
@@ -71,7 +69,7 @@ def of_run(context: Context, run: str) -> tuple[Flaw, ...]:
     The anchors vouch for the newest lines, and those by their links for every line before them: from the run's own
     start on, nothing can have been changed unseen. Older lines say nothing of this run; `agent verify` reads them too.
     """
-    with _snapshot(context) as (scroll, anchors):
+    with context.journal.moment() as (scroll, anchors):
         story = _vouched_story(scroll, anchors, run)
     if story is None:
         return audit(context, run).flaws
@@ -107,16 +105,6 @@ def _vouched_story(scroll: Scroll, anchors: Mapping[str, Head], run: str) -> lis
     return None
 
 
-@contextlib.contextmanager
-def _snapshot(context: Context) -> Iterator[tuple[Scroll, Mapping[str, Head]]]:
-    """Ledger and anchors of one moment; only taking them keeps writers waiting, not reading them."""
-    with contextlib.ExitStack() as stack:
-        with files.Lock(context.layout.ledger_lock, Rank.LEDGER):
-            scroll = stack.enter_context(context.journal.scroll())
-            anchors = context.journal.anchors()
-        yield scroll, anchors
-
-
 def _end(context: Context) -> int:
     with context.journal.scroll() as scroll:
         return scroll.end
@@ -130,7 +118,7 @@ def _look(context: Context, only: str | None, most: int | None) -> tuple[Audit, 
     # Looked at before the ledger is read: a box made in between is then not taken for a forged one.
     names = set(context.store.names()) if only is None else set()
     active = {name for name in context.store.active().values() if _is_active(context, name)}
-    with _snapshot(context) as (scroll, anchors):
+    with context.journal.moment() as (scroll, anchors):
         told = _Told(names - active, anchors)
         broken, count = told.listen(scroll)
         wanted = {line: run for run, line in told.seals.items() if only in {None, run} and run not in active}
@@ -286,4 +274,4 @@ _SHORT: Final = 16
 def _is_active(context: Context, name: str) -> bool:
     """Whether somebody is at the run *name*; a marker alone may be left of one that no sweep could read."""
     marker = context.layout.active / name.rpartition("__")[2]
-    return marker.exists() and files.is_locked(context.store.box(name).owner_lock)
+    return marker.exists() and locks.is_locked(context.store.box(name).owner_lock)

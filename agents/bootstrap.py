@@ -6,14 +6,13 @@ that an old interpreter gets as far as saying so, and only the standard library 
 A venv counts as ready when its stamp ``.ready`` says so. The stamp is written last and taken away before anything is
 changed, so a kill or a full disk at any moment leaves a venv that the next start makes anew.
 
-One file, longer than its neighbours, because it is run by its path alone: nothing of ours can be imported yet.
+It is run by its path alone, and finds the two modules that it needs by that path. Of what is imported here and there
+the same is true as of this file.
 """
 
 import argparse
 import contextlib
 import fcntl
-import hashlib
-import json
 import os
 import re
 import shutil
@@ -21,10 +20,26 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import IO, Iterator, NamedTuple, Sequence, TextIO  # noqa: UP035 - where Python 3.6 has them
+from typing import IO, Iterator, Sequence, TextIO  # noqa: UP035 - where Python 3.6 has them
 
-NEEDED = (3, 11)
-NAMES = ("python3", "python3.14", "python3.13", "python3.12", "python3.11")
+if __name__ == "__main__":
+    # Before all else: a package of the machine may have the name of ours.
+    sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from agents.pythons import NEEDED, SetupError, find_python
+from agents.venvs import (
+    Place,
+    Wanted,
+    contents,
+    endorse,
+    is_intact,
+    is_ready,
+    locate,
+    read_stamp,
+    read_wanted,
+    write_stamp,
+)
+
 # What would make pip or venv act for another Python or another place than ours. The rest of PIP_* is the user's word.
 HOSTILE = (
     *("PYTHONHOME", "PYTHONPATH", "PYTHONSTARTUP", "PYTHONUSERBASE", "VIRTUAL_ENV", "__PYVENV_LAUNCHER__"),
@@ -32,76 +47,6 @@ HOSTILE = (
 )
 NETWORK = "check network, proxy and `pip config list`, then start again; packages in a folder: PIP_FIND_LINKS=DIR"
 ELSEWHERE = "set AGENT_BOX_VENV to a folder that can be written, for example AGENT_BOX_VENV=~/.cache/agent-box-venv"
-
-
-class SetupError(Exception):
-    """The environment cannot be made: a sentence, what to type next, and the exit code (4 machine, 2 request)."""
-
-    def __init__(self, message: str, hint: str = "", code: int = 4) -> None:
-        super().__init__(message)
-        self.message = message
-        self.hint = hint
-        self.code = code
-
-
-class Place(NamedTuple):
-    """Where things are: *home* is the real path of the checkout, *venv* that of its environment."""
-
-    home: Path
-    venv: Path
-
-    @property
-    def python(self) -> Path:
-        """The environment's interpreter."""
-        return self.venv / "bin" / "python"
-
-    @property
-    def stamp(self) -> Path:
-        """The file whose presence makes the environment ready; as old as pyproject.toml, for the launcher's test."""
-        return self.venv / ".ready"
-
-    @property
-    def mark(self) -> Path:
-        """The file that says that we made this folder and may delete it."""
-        return self.venv / ".made-by-agent-box"
-
-    @property
-    def log(self) -> Path:
-        """What venv and pip said."""
-        return self.venv / "setup.log"
-
-    def beside(self, ending: str) -> Path:
-        """Return the neighbour of the environment with *ending* added to its name."""
-        return self.venv.with_name(self.venv.name + ending)
-
-
-class Wanted(NamedTuple):
-    """What pyproject.toml asks for: requirement lines for *extras*, and its modification time (ns)."""
-
-    requirements: "tuple[str, ...]"
-    extras: "tuple[str, ...]"
-    mtime: int
-
-    @property
-    def digest(self) -> str:
-        """The SHA-256 of the requirement lines: a touched pyproject.toml with the same lines installs nothing."""
-        return hashlib.sha256("\n".join(self.requirements).encode()).hexdigest()
-
-
-class Stamp(NamedTuple):
-    """What an environment was made for, as the JSON of ``.ready``."""
-
-    venv: str
-    """Its real path: scripts and links inside hold it, so an environment that was moved is not believed."""
-    python: str
-    """``major.minor`` of its interpreter, which names the folder of the packages."""
-    extras: "list[str]"
-    digest: str
-    """Wanted.digest of what was installed."""
-    holds: "list[str]"
-    """Names of modules and packages that were there: one that is gone is a reason to make it anew."""
-    made: int
-    """When (ns since the epoch): tells one making from the next."""
 
 
 def ensure(
@@ -127,24 +72,12 @@ def repair(home: "str | os.PathLike[str]", out: "TextIO | None" = None) -> None:
     ensure(home, force=True, out=out)
 
 
-def locate(home: Path, chosen: str) -> Place:
-    """Return where the environment of checkout *home* belongs: *chosen* (AGENT_BOX_VENV) if any, else ``.venv``."""
-    home = home.resolve()
-    if not (home / "pyproject.toml").is_file():
-        raise SetupError(f"{home} is no checkout of Agent Box: it has no pyproject.toml.", code=2)
-    if chosen and not (Path(chosen).is_absolute() and Path(chosen).name):
-        raise SetupError(f"AGENT_BOX_VENV must be the absolute path of a folder, not {chosen!r}.", code=2)
-    venv = Path(chosen) if chosen else home / ".venv"
-    # Only the parent is resolved: the venv itself may be a link, and a link is not ours.
-    return Place(home, venv.parent.resolve() / venv.name)
-
-
 def _ensure(place: Place, extras: "tuple[str, ...]", force: bool, out: TextIO) -> None:
     before = read_stamp(place)
     wanted = read_wanted(place.home, extras, before)
     if not force and is_ready(place, wanted, before):
         with contextlib.suppress(OSError):  # a checkout that cannot be written is still good to run
-            _endorse(place, wanted)
+            endorse(place, wanted)
         return
     place.venv.parent.mkdir(parents=True, exist_ok=True)
     with _locked(place, out) as lock:
@@ -154,45 +87,7 @@ def _ensure(place: Place, extras: "tuple[str, ...]", force: bool, out: TextIO) -
         anew = force and now == before
         if anew or not is_ready(place, wanted, now):
             Maker(place, wanted, lock, out).make(fresh=anew or not is_intact(place, now))
-        _endorse(place, wanted)
-
-
-def read_wanted(home: Path, extras: "tuple[str, ...]", stamp: "Stamp | None") -> Wanted:
-    """Return what pyproject.toml of *home* asks for, with *extras* and those that *stamp* has already."""
-    import tomllib
-
-    path = home / "pyproject.toml"
-    mtime = path.stat().st_mtime_ns  # before reading: an edit from now on is seen by the next start
-    wanted = sorted({*extras, *(stamp.extras if stamp else ())})
-    try:
-        project = tomllib.loads(path.read_text("utf-8"))["project"]
-        optional = project.get("optional-dependencies", {})
-        lines = [*project.get("dependencies", ()), *(line for extra in wanted for line in optional.get(extra, ()))]
-    except (ValueError, KeyError, AttributeError, TypeError) as why:
-        raise SetupError(f"{path} cannot be understood: {why}.") from why
-    return Wanted(tuple(lines), tuple(wanted), mtime)
-
-
-def read_stamp(place: Place) -> "Stamp | None":
-    """Return the stamp of an environment made for this very place, or None when there is none that can be believed."""
-    try:
-        stamp = Stamp(**json.loads(place.stamp.read_text("utf-8")))
-        sound = all(isinstance(name, str) for name in (*stamp.extras, *stamp.holds))
-    except (OSError, ValueError, TypeError, RecursionError):  # cut off, of another version, or no stamp at all
-        return None
-    return stamp if sound and stamp.venv == str(place.venv) else None
-
-
-def is_intact(place: Place, stamp: "Stamp | None") -> bool:
-    """Tell whether the environment still has all that *stamp* lists, and an interpreter of that version which runs."""
-    if stamp is None or stamp.python != _version(str(place.python)):
-        return False
-    return set(stamp.holds) <= set(_contents(place))
-
-
-def is_ready(place: Place, wanted: Wanted, stamp: "Stamp | None") -> bool:
-    """Tell whether the environment is intact and was made for just the requirements *wanted*."""
-    return stamp is not None and stamp.digest == wanted.digest and is_intact(place, stamp)
+        endorse(place, wanted)
 
 
 class Maker:
@@ -217,7 +112,7 @@ class Maker:
         with contextlib.suppress(FileNotFoundError):
             place.stamp.unlink()
         self._install()
-        _write_stamp(place, self.wanted)
+        write_stamp(place, self.wanted)
 
     def _clear(self) -> None:
         """Leave an empty folder of ours at the place; what is not ours is moved aside, never deleted."""
@@ -248,7 +143,7 @@ class Maker:
             return
         pip = [str(self.place.python), "-I", "-m", "pip", "--no-input", "--disable-pip-version-check", "install"]
         self._run([*pip, "--no-user", *lines], f"installing {len(lines)} packages and what they need")
-        have = {_normal(name.split("-")[0]) for name in _contents(self.place) if name.endswith(".dist-info")}
+        have = {_normal(name.split("-")[0]) for name in contents(self.place) if name.endswith(".dist-info")}
         # A line with a marker may ask for nothing on this machine.
         names = [re.split(r"[^\w.-]", line, maxsplit=1)[0] for line in lines if ";" not in line]
         missing = [name for name in names if _normal(name) not in have]
@@ -304,60 +199,6 @@ class Maker:
         _tell(self.out, f"agent: {text}\n")
 
 
-def find_python(path: str) -> str:
-    """Return the first Python on *path* (or the running one) that is new enough and can make venvs. SetupError."""
-    own = getattr(sys, "_base_executable", "") or sys.executable
-    seen = []
-    for name in (own, *NAMES):
-        found = shutil.which(name, path=path)
-        version = _version(found) if found else None
-        if found and version and _numbers(version) >= NEEDED:
-            # The real file, not a link: when an upgrade takes it away the venv is seen to be broken at once.
-            if _has_venv(found):
-                return os.path.realpath(found)
-            seen.append(version)
-    if not seen:
-        here = ".".join(map(str, sys.version_info[:3]))
-        hint = "on Debian 12, Ubuntu 24.04 or later: apt install python3 python3-venv"
-        raise SetupError(f"Agent Box needs Python 3.11 or newer; {sys.executable} is {here}.", hint)
-    raise SetupError(
-        f"Python {seen[0]} is here, but without its venv module.",
-        f"apt install python3-venv (or python{seen[0]}-venv for this very version)",
-    )
-
-
-def _version(python: str) -> "str | None":
-    """Return ``major.minor`` of an interpreter, or None when it does not run."""
-    done = _try(python, "import sys; print('%d.%d' % sys.version_info[:2])")
-    return done.stdout.decode("ascii", "replace").strip() if done and done.returncode == 0 else None
-
-
-def _has_venv(python: str) -> bool:
-    # Debian ships venv without ensurepip unless python3-venv is installed: both have to be there.
-    done = _try(python, "import venv, ensurepip")
-    return done is not None and done.returncode == 0
-
-
-def _try(python: str, code: str) -> "subprocess.CompletedProcess[bytes] | None":
-    argv = [python, "-IS", "-c", code]
-    try:
-        return subprocess.run(
-            argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False
-        )
-    except OSError:
-        return None
-
-
-def _numbers(version: str) -> "tuple[int, ...]":
-    return tuple(map(int, re.findall(r"\d+", version)))
-
-
-def _contents(place: Place) -> "list[str]":
-    """Return the names in the environment's site-packages that an import could need."""
-    found = place.venv.glob("lib/python3*/site-packages/*")
-    return sorted(path.name for path in found if path.name != "__pycache__")
-
-
 def _tell(out: TextIO, text: str) -> None:
     with contextlib.suppress(OSError):  # nobody reads it any more: no reason to leave the work half done
         out.write(text)
@@ -383,33 +224,6 @@ def _endings() -> "Iterator[str]":
     while True:
         number += 1
         yield f".aside-{number}"
-
-
-def _write_stamp(place: Place, wanted: Wanted) -> None:
-    stamp = Stamp(
-        venv=str(place.venv),
-        python=_version(str(place.python)) or "",
-        extras=list(wanted.extras),
-        digest=wanted.digest,
-        holds=[name for name in _contents(place) if not name.endswith(".dist-info")],
-        made=time.time_ns(),
-    )
-    new = place.venv / ".ready.new"
-    with new.open("w", encoding="utf-8") as file:
-        json.dump(stamp._asdict(), file)
-        file.flush()
-        os.fsync(file.fileno())
-    new.rename(place.stamp)
-
-
-def _endorse(place: Place, wanted: Wanted) -> None:
-    """Tell the launcher that the environment is ready for this checkout and this state of pyproject.toml."""
-    link = place.venv / ".home"
-    if not (link.is_symlink() and link.samefile(place.home)):
-        new = place.venv / f".home.{os.getpid()}"
-        new.symlink_to(place.home)
-        new.rename(link)
-    os.utime(str(place.stamp), ns=(wanted.mtime, wanted.mtime))
 
 
 @contextlib.contextmanager

@@ -5,16 +5,17 @@ from __future__ import annotations
 import os
 import stat
 import subprocess
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
 
 from agents import roots
 from agents.errors import AgentError
+from agents.records import dataclass
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+    from typing import Final
 
     from agents.cell import Cell
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from agents.tally import LARGEST, TOKENS, Spend, Tally, counts, is_count, largest, summed
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from typing import Any
 
     from agents.events import Progress
     from agents.timers import Limits

@@ -6,14 +6,15 @@ import contextlib
 import os
 import select
 import time
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
 
 from agents import files, procs
+from agents.records import dataclass
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from typing import Final
 
     from agents.cell import Cell
 

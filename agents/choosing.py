@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import contextlib
 
-from agents import gate, plan, resuming
+from agents import aftermath, gate, plan, resuming
 from agents.errors import OperatorError
 from agents.model import Actor, Status, step
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Collection, Mapping
+    from typing import Final
 
     from agents.context import Context
     from agents.model import RunState
+
+_MOMENT: Final = 1.0
+"""Seconds to wait for whoever has the whole in hand."""
 
 
 def picked(context: Context, whole: str, number: int | None, verb: str) -> str:
@@ -36,45 +41,77 @@ def picked(context: Context, whole: str, number: int | None, verb: str) -> str:
     return workers[number - 1]
 
 
-def follow(context: Context, name: str) -> None:
-    """Have the run that *name* is a part of stand as its agents do, after a human merged, rejected or undid one.
+def follow(context: Context, name: str, *, owned: bool = False) -> bool:
+    """Have several agents' run, which *name* is or is a part of, stand as they do, after a human's word on one of them.
 
-    Can be repeated; a run of its own, and a whole that is gone or still at work, are left alone.
+    *owned* says that the caller holds the owner lock of the whole. Can be repeated, and is by the sweep; a run of its
+    own, and a whole that is gone or still at work, are left alone. Returns False where another process has the whole in
+    hand: that one does it, or the next sweep. Raises what :func:`agents.gate.reject` raises.
     """
     whole = _whole(context, name)
     if whole is None:
-        return
+        return True
     states = _agents(context, whole)
-    merged = next((state for state in states.values() if state.status is Status.MERGED), None)
-    status = context.store.load(whole).status
-    if merged and status is Status.REVIEW:
-        _reject(context, states, f"{_id(name)} was picked instead.")
-        _tell(context, whole, "run.merged", lambda now: _merged(now, merged))
-    elif not merged and status is Status.MERGED:
-        _tell(context, whole, "run.undone", lambda now: step(now, Status.REVIEW, Actor.HUMAN, merge=None))
-    elif status is Status.REVIEW and {state.status for state in states.values()} == {Status.REJECTED}:
-        _tell(context, whole, "run.rejected", lambda now: step(now, Status.REJECTED, Actor.HUMAN))
+    picked = next((each for each, state in states.items() if state.status is Status.MERGED), None)
+    if picked and context.store.load(whole).status is Status.REVIEW:
+        _reject(context, states, f"{_id(picked)} was picked instead.")
+    with contextlib.ExitStack() as undoing:
+        if not owned:
+            owner = context.store.own(whole, timeout=_MOMENT)
+            if owner is None:
+                return False
+            undoing.callback(owner.release)
+        _agree(context, whole)
+    return True
 
 
 def _whole(context: Context, name: str) -> str | None:
-    """Name of the run that *name* is a part of, None where it is none or that one is gone."""
-    whole = context.store.meta(name).team
-    return whole if whole is not None and context.store.box(whole).state.exists() else None
+    """Name of the run that *name* is or is a part of, None where one agent alone worked, or the whole is gone."""
+    whole = context.store.meta(name).team or name
+    return whole if context.store.box(whole).state.exists() and context.store.load(whole).workers else None
+
+
+def _agree(context: Context, whole: str) -> None:
+    """Bring state and ledger of *whole* to where its agents stand; the caller holds its owner lock."""
+    agents = _agents(context, whole).values()
+    state, known = context.store.load(whole), context.journal.last(whole).get("status")
+    event, status = _due(known, {each.status for each in agents})
+    # A state that is neither what was told nor what is to be told was written by somebody else.
+    if event and str(state.status) in {known, str(status)}:
+        # The marker first: a kill in between would leave a state that the ledger contradicts for ever.
+        aftermath.mark(context, context.store.meta(whole))
+        chosen = next((each for each in agents if each.status is Status.MERGED), None)
+        state = context.store.update(whole, lambda now: _turned(now, status, chosen))
+        context.journal.append(event, whole, plan.facts(context.store.meta(whole), state), anchor=True)
+        known = str(status)
+    if known == str(state.status) and state.status is not Status.ACTIVE:
+        context.store.deactivate(_id(whole))
+
+
+def _due(known: str | None, agents: Collection[Status]) -> tuple[str, Status]:
+    """Event and status that are due for a whole that was told as *known* and whose agents are *agents*; or no event."""
+    if known == Status.REVIEW and Status.MERGED in agents:
+        return "run.merged", Status.MERGED
+    if known == Status.MERGED and Status.MERGED not in agents:
+        return "run.undone", Status.REVIEW
+    if known == Status.REVIEW and set(agents) == {Status.REJECTED}:
+        return "run.rejected", Status.REJECTED
+    return "", Status.REVIEW
+
+
+def _turned(whole: RunState, status: Status, chosen: RunState | None) -> RunState:
+    """*whole* in *status*, in which it may be already; *chosen* is the agent's run that was merged."""
+    if whole.status is status:
+        return whole
+    if status is Status.MERGED:
+        whole = step(whole, Status.MERGING, Actor.HUMAN)
+    return step(whole, status, Actor.HUMAN, merge=chosen.merge if chosen else None)
 
 
 def _agents(context: Context, whole: str) -> dict[str, RunState]:
     """The agents' runs of *whole* that are still there, with their states."""
     names = context.store.load(whole).workers
     return {name: context.store.load(name) for name in names if context.store.box(name).state.exists()}
-
-
-def _merged(whole: RunState, chosen: RunState) -> RunState:
-    return step(step(whole, Status.MERGING, Actor.HUMAN), Status.MERGED, Actor.HUMAN, merge=chosen.merge)
-
-
-def _tell(context: Context, whole: str, event: str, change: Callable[[RunState], RunState]) -> None:
-    state = context.store.update(whole, change)
-    context.journal.append(event, whole, plan.facts(context.store.meta(whole), state), anchor=True)
 
 
 def _reject(context: Context, states: Mapping[str, RunState], why: str) -> None:
@@ -88,6 +125,9 @@ def reject(context: Context, name: str, why: str) -> RunState:
 
     Raises what :func:`agents.gate.reject` raises.
     """
+    if context.store.load(name).status is Status.REVIEW:
+        # The agents first: whoever is killed in between can type it again.
+        _reject(context, _agents(context, name), why)
     state = gate.reject(context, name, why)
     _reject(context, _agents(context, name), why)
     follow(context, name)

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import contextlib
-import secrets
-import shutil
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NamedTuple
+import os
 
-from agents import files, git
+from agents import copies, files, git
 from agents.errors import HostError, Tampered
 from agents.fittings import fittings
+from agents.records import dataclass
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import subprocess
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
+    from typing import Final
+
+    from agents.answers import Answer
 
 ABSENT: Final = "000000"
 """Mode of the side of a change on which there is no file."""
@@ -53,7 +54,8 @@ class Merged:
     conflicts: tuple[bytes, ...] = ()
 
 
-class Counts(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Counts:
     """Size of a change: files, lines added and removed, and how many of the files are binary."""
 
     files: int
@@ -62,7 +64,8 @@ class Counts(NamedTuple):
     binary: int
 
 
-class Survey(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Survey:
     """A change from all sides."""
 
     changes: tuple[Change, ...]
@@ -119,7 +122,7 @@ class CleanRoom:
     def run(
         self, *arguments: str, stdin: bytes = b"", tree: Path | None = None, index: Path | None = None,
         env: Mapping[str, str] | None = None,
-    ) -> subprocess.CompletedProcess[bytes]:  # fmt: skip
+    ) -> Answer:  # fmt: skip
         """Run git on the room and return how it ended; *tree* is the work tree, *index* another index than its own.
 
         The current folder is the room's, so that relative paths and discovery never lead into a tree of an agent.
@@ -141,7 +144,7 @@ class CleanRoom:
             raise self._failed(arguments[0], done)
         return done.stdout
 
-    def _failed(self, verb: str, done: subprocess.CompletedProcess[bytes]) -> HostError:
+    def _failed(self, verb: str, done: Answer) -> HostError:
         words = git.last_words(done)
         if is_partial(self.repo) and any(
             each in done.stderr for each in (b"unable to read", b"bad object", b"missing")
@@ -198,12 +201,12 @@ class CleanRoom:
     @contextlib.contextmanager
     def scratch_index(self, *, warm: bool = False) -> Iterator[Path]:
         """Path of an index that is gone afterwards: empty, or with *warm* a copy of the room's own."""
-        path = self.path / f"scratch-{secrets.token_hex(8)}"
+        path = self.path / f"scratch-{os.urandom(8).hex()}"
         try:
             if warm and self.index.exists():
                 # git compares an entry's time with the index's own to know what may have changed unseen within one
                 # tick of the clock: a copy with a younger time would hide such a change.
-                shutil.copy2(self.index, path)
+                copies.copy(self.index, path)
             yield path
         finally:
             for each in (path, path.with_name(f"{path.name}.lock")):
@@ -292,7 +295,7 @@ class CleanRoom:
         tree, *paths = done.stdout.removesuffix(b"\0").split(b"\0")
         return Merged(None, tuple(paths)) if done.returncode else Merged(tree.decode())
 
-    def _no_merge(self, done: subprocess.CompletedProcess[bytes]) -> HostError:
+    def _no_merge(self, done: Answer) -> HostError:
         if b"usage:" in done.stderr:
             return HostError("This git cannot merge without a checkout.", "Install git 2.38 or newer.")
         return self._failed("merge-tree", done)

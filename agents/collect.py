@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING
 
 from agents import files, naming, workshop
 from agents.errors import BoxError, HostError, OperatorError
 from agents.model import is_terminal
 from agents.times import epoch
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from agents.context import Context
     from agents.model import RunState

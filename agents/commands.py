@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
 
+from agents import digests
 from agents.errors import OperatorError, Tampered
+from agents.patterns import late
+from agents.records import dataclass
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from typing import Final
 
 BUDGET: Final = 15_000
 """Characters that all invokable commands together may add to a model's context (seed 003, section 0; T130)."""
@@ -25,9 +26,9 @@ HUMAN_ONLY: Final = ("merge_", "apply_")
 # The real tool names of the program that reads these files (D15).
 # A bare `Read` would open the whole disk to the model that invokes the command.
 _READ_ONLY: Final = "Read(./**)"
-_SHORT_ID: Final = re.compile(r"[0-9a-f]{4,64}")
-_NAME: Final = re.compile(r"[a-z]+_[0-9a-f]{4,64}")
-_FRONTMATTER: Final = re.compile(r"---\n(?P<fields>(?:[^\n]+\n)*?)---\n")
+_SHORT_ID: Final = late(r"[0-9a-f]{4,64}")
+_NAME: Final = late(r"[a-z]+_[0-9a-f]{4,64}")
+_FRONTMATTER: Final = late(r"---\n(?P<fields>(?:[^\n]+\n)*?)---\n")
 _GUARD_KEY: Final = "disable-model-invocation"
 
 
@@ -160,7 +161,7 @@ def digest(files: Iterable[CommandFile]) -> str:
     """Return the SHA-256 (hex) of names and texts of *files*, in whatever order they come."""
     # JSON keeps the border between a name and its text; ASCII escapes make any string hashable.
     content = json.dumps(sorted((file.name, file.text) for file in files))
-    return hashlib.sha256(content.encode("ascii")).hexdigest()
+    return digests.sha256(content.encode("ascii")).hexdigest()
 
 
 def cost(files: Iterable[CommandFile]) -> int:

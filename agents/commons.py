@@ -7,20 +7,19 @@ compare and swap under the lock that all work trees of the repository share.
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import os
-import secrets
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
 
-from agents import cycles, exporting, files, git, landing, policy, worktrees
+from agents import cycles, exporting, files, git, landing, policy, records, worktrees
 from agents.cleanroom import ABSENT, CleanRoom
 from agents.errors import HostError, OperatorError
 from agents.inspection import named
+from agents.records import dataclass
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
+    from typing import Final
 
     from agents.chamber import Airlock
     from agents.cleanroom import Change
@@ -156,7 +155,7 @@ def _folders(path: bytes) -> list[bytes]:
 @contextlib.contextmanager
 def _room(context: Context) -> Iterator[CleanRoom]:
     """A clean room for one change of the branch; a sweep removes what a killed process left of it."""
-    path = context.layout.staging / f"commons-{secrets.token_hex(8)}"
+    path = context.layout.staging / f"commons-{os.urandom(8).hex()}"
     try:
         yield CleanRoom.make(path, context.repo, passing=True)
     finally:
@@ -193,7 +192,7 @@ def carry(
     changed = [change for change in room.changes(base, taken.tree) if change.path in paths]
     tree = room.with_changes(base, changed) if changed else room.tree_of(base)[0]
     counts = room.numstat(base, tree)
-    whole = dataclasses.replace(
+    whole = records.replace(
         taken, findings=(*taken.findings, *_unseen(opened)), tree=tree,
         patch=room.difference(base, tree) if counts.files else b"", files=counts.files, added=counts.added,
         removed=counts.removed, binary=counts.binary,
@@ -298,7 +297,7 @@ def _beside(room: CleanRoom, meta: RunMeta, made: Iterable[Change], tip: str) ->
             yield change
         elif change.new_mode != ABSENT and not _same(change, other):
             beside = cycles.aside(change.path, meta.agent or "agent", -1 if part is None else part)
-            yield dataclasses.replace(change, path=beside)
+            yield records.replace(change, path=beside)
 
 
 def _same(one: Change, other: Change | None) -> bool:

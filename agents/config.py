@@ -5,22 +5,24 @@ from __future__ import annotations
 import re
 import reprlib
 from collections import ChainMap
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Literal
 
 from agents import accepts, policy, yamlfile
 from agents.errors import OperatorError
+from agents.patterns import late
+from agents.records import dataclass, field
 from agents.settings import SETTINGS
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from typing import Any, Final, Literal
 
-OnStall = Literal["reap", "mark"]
-MindName = Literal["auto", "ollama", "reflex"]
-Sandbox = Literal["full", "partial", "none", "auto"]
-Network = Literal["auto", "on", "off"]
-CustomStressors = Literal["escalate", "decay"]
-Isolation = Literal["auto", "full", "partial", "none"]
+    OnStall = Literal["reap", "mark"]
+    MindName = Literal["auto", "ollama", "reflex"]
+    Sandbox = Literal["full", "partial", "none", "auto"]
+    Network = Literal["auto", "on", "off"]
+    CustomStressors = Literal["escalate", "decay"]
+    Isolation = Literal["auto", "full", "partial", "none"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,7 +140,7 @@ OWN_FILE: Final = "agent-box/agent.yaml"
 PREFIX: Final = "AGENT_BOX_"
 """An environment variable ``AGENT_BOX_STALL_AFTER`` sets ``stall_after``."""
 
-_SECRET: Final = re.compile(
+_SECRET: Final = late(
     r"KEY|TOKEN|SECRET|PASS|CREDENTIAL|AUTH|COOKIE|SESSION|PRIVATE|DSN|(^|_)PAT($|_)|WEBHOOK|_UR[IL]$|CONN|SIGN|BEARER",
     re.IGNORECASE,
 )

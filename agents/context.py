@@ -5,20 +5,21 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
-from agents import config, files, git
+from agents import config, files, git, locks
 from agents.errors import HostError, OperatorError
 from agents.journal import Journal, state_home
 from agents.layout import EXCLUDED, Layout
 from agents.lockorder import Rank
+from agents.records import dataclass
 from agents.store import Store
 from agents.times import Clock
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from typing import Any
 
     from agents.config import Config
     from agents.git import Repository
@@ -118,7 +119,7 @@ def prepare(context: Context) -> None:
         if not context.layout.repo_lock.exists():
             # The lock is the first file in there, and git must never see it. Lines that two add at once do no harm.
             git.exclude(context.repo, EXCLUDED)
-        with files.Lock(context.layout.repo_lock, Rank.REPO):
+        with locks.Lock(context.layout.repo_lock, Rank.REPO):
             git.exclude(context.repo, EXCLUDED)
 
 

@@ -9,14 +9,15 @@ import sys
 import time
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
 
 from agents import procs
 from agents.errors import HostError, OperatorError
 from agents.model import Phase, Status
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from typing import Final
 
     from agents.context import Context
     from agents.model import RunState
@@ -70,7 +71,7 @@ def detach(arguments: Sequence[str], given: bytes, env: Mapping[str, str] = Mapp
 
     *given* is what it reads from its standard input, *env* further variables of its environment.
 
-    Raises what it said, with its exit code, where it did not come as far as a box.
+    Raises what it said, with its exit code, where it did not come as far as a box; HostError where it was killed first.
     """
     import tempfile
 
@@ -89,7 +90,8 @@ def detach(arguments: Sequence[str], given: bytes, env: Mapping[str, str] = Mapp
             # It goes on without us: its end is recorded by itself, not by this object.
             process.returncode = 0
             return name
-        process.wait()
+        if process.wait() < 0:
+            raise HostError(f"Its supervisor was killed (signal {-process.returncode}).", "Type: ./agent status")
         words.seek(0)
         raise Refused(words.read().decode("utf-8", "replace"), process.returncode)
 

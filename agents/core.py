@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import json
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
 
 from agents import (
     commands,
@@ -19,6 +16,7 @@ from agents import (
     plan,
     policy,
     publish,
+    records,
     redact,
     resuming,
     scenery,
@@ -31,16 +29,19 @@ from agents.interrupts import interrupts
 from agents.live import Line, LiveRun
 from agents.model import Actor, Failure, FailureKind, Phase, RunMeta, RunState, Status
 from agents.pump import Ending
+from agents.records import dataclass, field
 from agents.referee import trouble
 from agents.sweep import sweep
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
+    from typing import Any, Final
 
     from agents.engines.base import Engine
-    from agents.files import Lock
     from agents.git import Fingerprint
     from agents.interrupts import Interrupts
+    from agents.locks import Lock
     from agents.plan import Ask, RunPlan
     from agents.workshop import Bench
 
@@ -115,7 +116,7 @@ def resume(context: Context, target: str, message: str = "", *, fresh: bool = Fa
         with files.reported("resume the run"):
             files.create(context.layout.active / meta.short_id, name.encode())
             state = context.store.update(name, lambda now: resuming.again(context, now, scene, made))
-        return _run(context, engine, dataclasses.replace(made, meta=meta, state=state), pending)
+        return _run(context, engine, records.replace(made, meta=meta, state=state), pending)
 
 
 def claim(context: Context, ask: Ask, engine: Engine, first: RunPlan) -> tuple[RunPlan, Lock]:
@@ -287,7 +288,7 @@ def _published(context: Context, made: RunPlan) -> Iterator[None]:
 
 def _phase(context: Context, made: RunPlan, phase: Phase) -> None:
     # Not made to survive a power cut: after one the run is judged by the boot that is gone, whatever its phase.
-    context.store.update(made.meta.run_name, lambda state: dataclasses.replace(state, phase=phase), durable=False)
+    context.store.update(made.meta.run_name, lambda state: records.replace(state, phase=phase), durable=False)
 
 
 def _watched(context: Context, engine: Engine) -> Fingerprint | None:
@@ -304,7 +305,7 @@ def _failed(ending: Ending, why: BoxError | OSError) -> Ending:
         cause = FailureKind.ENOSPC if kind is FailureKind.ENOSPC else cause
         # Before the agent lives much more than the box is looked at: a sentence that names the file cannot mislead.
         message = (kind is FailureKind.IO and _unusable(why)) or message
-    return dataclasses.replace(ending, cause=ending.cause or cause, message=ending.message or message)
+    return records.replace(ending, cause=ending.cause or cause, message=ending.message or message)
 
 
 def _unusable(why: BoxError | OSError) -> str:
@@ -323,7 +324,7 @@ def _broken(context: Context, meta: RunMeta, ending: Ending, why: Exception) -> 
     with contextlib.suppress(OSError):
         files.write(context.store.box(meta.run_name).path / "private" / "traceback.txt", details.encode())
     message = f"Agent Box itself failed ({type(why).__name__}); see private/traceback.txt in the box."
-    return dataclasses.replace(ending, cause=FailureKind.INTERNAL, message=message)
+    return records.replace(ending, cause=FailureKind.INTERNAL, message=message)
 
 
 def _known(outcome: tuple[Status, FailureKind | None, str]) -> Failure | None:
@@ -338,7 +339,7 @@ def _finalizing(state: RunState, ending: Ending, failure: Failure | None) -> Run
     if state.status not in {Status.ACTIVE, Status.STALLED}:
         return state
     session = state.session_id or ending.progress.session_id
-    return dataclasses.replace(
+    return records.replace(
         state, phase=Phase.FINALIZING, exit_code=ending.exit_code, session_id=session,
         # What a watchdog has said of a stalled run stands.
         failure=failure if state.status is Status.ACTIVE else state.failure,

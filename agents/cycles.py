@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING, Any, Final
-
 from agents import policy
 from agents.model import Status
+from agents.patterns import late
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from typing import Any, Final
 
     from agents.cleanroom import Change
     from agents.events import Fact, Progress
@@ -32,7 +32,7 @@ _OBJECTIVE: Final = 200
 _COMPLETED: Final = "goal.completed"
 _OUTCOMES: Final = frozenset({"progressed", "completed", "abandoned", "idle", WAITING})
 # It becomes a trailer of a commit, and it is the agent that chose it.
-_GOAL: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,79}")
+_GOAL: Final = late(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,79}")
 
 
 def _goal_in(fact: Fact) -> str | None:

@@ -7,16 +7,16 @@ alone needs is imported where it is needed.
 from __future__ import annotations
 
 import contextlib
-import dataclasses
-from typing import TYPE_CHECKING, Any
 
-from agents import cycles, files, naming, policy
+from agents import cycles, files, locks, naming, policy, records
 from agents.errors import BoxError, OperatorError
 from agents.lockorder import Rank
 from agents.model import FailureKind, Status
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from typing import Any
 
     from agents.context import Context
     from agents.model import RunMeta, RunState
@@ -41,7 +41,7 @@ def alone(context: Context, run_type: str, agent: str | None) -> Iterator[None]:
         return
     if agent not in policy.AGENTS:
         raise OperatorError("There is no such agent.", f"Agents: {', '.join(policy.AGENTS)}.")
-    lock = files.Lock(context.layout.agent_lock(agent), Rank.AGENT)
+    lock = locks.Lock(context.layout.agent_lock(agent), Rank.AGENT)
     if not lock.acquire(timeout=0):
         raise OperatorError(f"{agent} is in the middle of a cycle.", "Wait for it, or type: ./agent status")
     try:
@@ -60,7 +60,7 @@ def begin(context: Context, ask: Ask) -> Ask:
         # A resume opens it anew from the patch; nothing is lost with the folder.
         with contextlib.suppress(BoxError, OSError):
             put_away(context, name, context.store.load(name))
-    return dataclasses.replace(ask, start=commons.begin(context))
+    return records.replace(ask, start=commons.begin(context))
 
 
 def _left_behind(context: Context, agent: str | None) -> list[str]:
@@ -155,4 +155,4 @@ def put_away(context: Context, name: str, state: RunState) -> RunState:
     box = context.store.box(name)
     for folder in (box.room, box.home):
         files.remove_tree(folder)
-    return context.store.update(name, lambda now: dataclasses.replace(now, worktree_path=None), durable=False)
+    return context.store.update(name, lambda now: records.replace(now, worktree_path=None), durable=False)

@@ -6,14 +6,15 @@ import contextlib
 import tempfile
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
 
 from agents import core, git
 from agents.context import open_context
 from agents.plan import Ask
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from typing import Final
 
 HISTORY: Final = Path(__file__).with_name("demo.jsonl")
 TASK: Final = "why is the checkout slow?"

@@ -7,9 +7,8 @@ import json
 import shutil
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any, Final
 
-from agents import environment, files, gate, policy
+from agents import environment, gate, locks, policy
 from agents.context import HOME, prepare
 from agents.engines.base import BASE_ENV
 from agents.errors import AgentError, BoxError, HostError, OperatorError, Tampered
@@ -17,8 +16,10 @@ from agents.lockorder import Rank
 from agents.model import Status
 from agents.sweep import sweep
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from typing import Any, Final
 
     from agents.context import Context
 
@@ -97,8 +98,8 @@ def quiet(context: Context) -> Iterator[None]:
     """While entered no agent lives: raises OperatorError where one does, and keeps others from starting a cycle."""
     prepare(context)
     with contextlib.ExitStack() as undo:
-        agents = (files.Lock(context.layout.agent_lock(agent), Rank.AGENT) for agent in policy.AGENTS)
-        for lock in (files.Lock(context.layout.live_lock, Rank.LIVE), *agents):
+        agents = (locks.Lock(context.layout.agent_lock(agent), Rank.AGENT) for agent in policy.AGENTS)
+        for lock in (locks.Lock(context.layout.live_lock, Rank.LIVE), *agents):
             if not lock.acquire(timeout=0):
                 raise OperatorError(
                     "The agents live; their memory is in use.", "Stop them first: Ctrl-C, or ./agent stop"

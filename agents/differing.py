@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
 
-from agents import budget, facts, journal, ledger, plan, redact
+from agents import budget, facts, ledger, plan, records, redact
 from agents.ledger import Head
+from agents.records import dataclass
 from agents.tally import TOKENS, Tally
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Any, Final
 
     from agents.attempts import Attempt
     from agents.events import Progress
@@ -83,7 +83,7 @@ def holds(notes: tuple[str, ...], wanted: tuple[str, ...]) -> bool:
 def in_ledger(meta: RunMeta, attempt: Attempt, replayed: RunState, progress: Progress) -> Iterator[Difference]:
     """What differs between the entries of *attempt* and those that the *replayed* end leads to, byte for byte."""
     yield from _in_copies(attempt, progress)
-    wanted = json.loads(json.dumps(journal.bounded(plan.facts(meta, replayed))))
+    wanted = json.loads(json.dumps(ledger.bounded(plan.facts(meta, replayed))))
     for name, value in wanted.items():
         recorded = attempt.facts.get(name, NOTHING)
         # A line that had become too long says so, and lacks its heaviest parts.
@@ -111,7 +111,7 @@ def _line(entry: Mapping[str, Any], event: str, given: Mapping[str, Any]) -> str
     """The line that copying leads to, where, when and of which run *entry* stands."""
     head = Head(entry.get("seq", 1) - 1, str(entry.get("prev", "")))
     line, _ = ledger.link(
-        head, time=str(entry.get("time", "")), event=event, run=entry.get("run"), facts=journal.bounded(given)
+        head, time=str(entry.get("time", "")), event=event, run=entry.get("run"), facts=ledger.bounded(given)
     )
     return line.rstrip(b"\n").decode("ascii")
 
@@ -142,7 +142,7 @@ def between(recorded: Mapping[str, Any], before: Mapping[str, Any], heard: Progr
     *before* is the usage of earlier attempts; *heard* tells what no pace hides (the result's own numbers), *most* what
     a reader hears that reads everything.
     """
-    least = budget.add(before, budget.usage(dataclasses.replace(heard, tally=Tally())))
+    least = budget.add(before, budget.usage(records.replace(heard, tally=Tally())))
     largest = budget.add(before, budget.usage(most))
     if set(recorded) - set(largest) or recorded.get("cost_usd") != largest.get("cost_usd"):
         return False

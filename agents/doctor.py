@@ -7,14 +7,16 @@ import platform
 import shutil
 import sys
 import time
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
 
-from agents import git, probe, procs, sandbox, units
+from agents import git, probe, procs, sandbox, sweep, units
+from agents.layout import Layout
+from agents.records import dataclass
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
+    from typing import Final
 
     from agents.config import Config
 
@@ -44,6 +46,7 @@ def examine(root: Path, config: Config, environ: Mapping[str, str]) -> Iterator[
     yield _program("Claude Code", "claude", "npm install -g @anthropic-ai/claude-code", environ)
     yield _program("Codex", "codex", "npm install -g @openai/codex", environ)
     yield _sandbox(environ)
+    yield from _memory(root)
     yield _disk(root)
     yield _clock()
 
@@ -95,6 +98,12 @@ def _sandbox(environ: Mapping[str, str]) -> Check:
     offer = sandbox.offered(environ, None)
     note = " ".join(line for line in sandbox.describe(offer) if not line.startswith("Type: "))
     return Check("sandbox", "ok" if offer.level == "full" else "warn", note, offer.hint)
+
+
+def _memory(root: Path) -> Iterator[Check]:
+    told = sweep.unfinished(Layout(root))
+    if told:
+        yield Check("memory", "warn", told, "./agent hollow restore FILE")
 
 
 def _disk(root: Path) -> Check:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
 
 from agents import files, git, journal, roots, sandbox
 from agents.errors import AgentError
 from agents.layout import COMMANDS, DATA, TREES
+from agents.patterns import late
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from typing import Final
 
     from agents.context import Context
     from agents.plan import RunPlan
@@ -151,7 +152,7 @@ def _own_commands(root: Path) -> tuple[Path, ...]:
     return tuple(path for path in sorted(folder.iterdir()) if not _OF_A_RUN.match(path.name)) if folder.is_dir() else ()
 
 
-_OF_A_RUN: Final = re.compile(r"run_[0-9a-f]{4}")
+_OF_A_RUN: Final = late(r"run_[0-9a-f]{4}")
 
 
 def _config_instead(context: Context, private: Path) -> dict[Path, Path]:

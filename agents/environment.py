@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
 
+from agents.patterns import late
+
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from typing import Final
 
-_LINE: Final = re.compile(r"(?:export[ \t]+)?([A-Za-z_][A-Za-z0-9_]*)[ \t]*=[ \t]*(.*)")
+_LINE: Final = late(r"(?:export[ \t]+)?([A-Za-z_][A-Za-z0-9_]*)[ \t]*=[ \t]*(.*)")
 # A tracked .env.test is a stranger's text in a stranger's repository: it may give values, not choose what is run.
-_NOT_FROM_FILE: Final = re.compile(
+_NOT_FROM_FILE: Final = late(
     r"(LD_|DYLD_|PYTHON|GIT_|AGENT_BOX_|BASH_|NODE_|NPM_|PIP_|UV_|PERL|RUBY|GEM_|JAVA_|_JAVA|JDK_|PROMPT_COMMAND)"
     r"|(OPENSSL_|XDG_|GLIBC_|MALLOC_|CARGO|RUST|GO(PATH|ROOT|FLAGS|ENV)|CURL_|WGET|SSH_|LESS|DOCKER_|KUBE|MAKE|CMAKE_)"
     r"|(PAGER|EDITOR|VISUAL|BROWSER|NLSPATH|HOSTALIASES|RESOLV_HOST_CONF|.*_(CONF|CONFIG|OPTIONS|PRELOAD|EDITOR|PAGER))$"
@@ -21,7 +24,7 @@ _NOT_FROM_FILE: Final = re.compile(
 )
 
 
-_QUOTED: Final = re.compile(r"""(["'])(.*)\1(?:[ \t]+#.*)?""")
+_QUOTED: Final = late(r"""(["'])(.*)\1(?:[ \t]+#.*)?""")
 
 
 def allowed(environ: Mapping[str, str], names: Iterable[str]) -> dict[str, str]:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
-from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
 
+from agents import records
+from agents.records import dataclass, field
 from agents.tally import Tally
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
+    from typing import Any, Final
 
     from agents.tally import Spend
 
@@ -152,7 +153,7 @@ def decode(line: bytes, dialect: Dialect) -> Event:
 def _event(line: bytes, dialect: Dialect) -> Event:
     try:
         # A bad byte costs a character, not the event (P16); and nothing but UTF-8 is guessed from how a line begins.
-        raw = json.loads(line.decode("utf-8-sig", "replace"))
+        raw = json.loads(line.decode("utf-8", "replace").removeprefix("\ufeff"))
         kind, subtype = raw["type"], raw.get("subtype")
         reader = dialect.readers.get((kind, subtype)) or dialect.readers.get((kind, None))
         return reader(raw) if reader else Output(str(kind))
@@ -198,13 +199,13 @@ def reduce(seen: Progress, event: Event) -> Progress:
     handler = _REDUCERS.get(type(event))
     seen = handler(seen, event) if handler else seen
     spend: Spend | None = getattr(event, "spend", None)
-    return dataclasses.replace(seen, tally=seen.tally.plus(spend)) if spend else seen
+    return records.replace(seen, tally=seen.tally.plus(spend)) if spend else seen
 
 
 def _init(seen: Progress, event: Init) -> Progress:
     seen = _session(seen, event.session_id)
     # A name is for people, so a part of it will do; a part of an id would be another id.
-    return dataclasses.replace(
+    return records.replace(
         seen,
         model=seen.model or (event.model or "")[:_NAME] or None,
         version=seen.version or (event.version or "")[:_NAME] or None,
@@ -218,20 +219,20 @@ def _session(seen: Progress, announced: str | None) -> Progress:
         return _note(seen, f"a session id of {len(announced)} characters was ignored")
     if seen.session_id:
         return _note(seen, f"a second session id was announced and ignored: {announced[:64]}")
-    return dataclasses.replace(seen, session_id=announced)
+    return records.replace(seen, session_id=announced)
 
 
 def _said(seen: Progress, event: Said) -> Progress:
-    return dataclasses.replace(seen, in_flight=None, said=event.text[:_SAID])
+    return records.replace(seen, in_flight=None, said=event.text[:_SAID])
 
 
 def _call(seen: Progress, event: ToolCall) -> Progress:
     name = event.name[:_NAME]
-    return dataclasses.replace(seen, in_flight=name, said=f"{name}({event.argument})"[:_SAID])
+    return records.replace(seen, in_flight=name, said=f"{name}({event.argument})"[:_SAID])
 
 
 def _answered(seen: Progress, _: ToolResult) -> Progress:
-    return dataclasses.replace(seen, in_flight=None)
+    return records.replace(seen, in_flight=None)
 
 
 def _result(seen: Progress, event: Result) -> Progress:
@@ -239,8 +240,8 @@ def _result(seen: Progress, event: Result) -> Progress:
     # Counts reach the ledger, where a line has to stay short: of real ones there are four.
     usage = dict(list(_short(event.usage))[:_MAX_COUNTS])
     session = (event.session_id or "")[:_NAME] or None
-    result = dataclasses.replace(event, usage=usage, subtype=event.subtype[:_NAME], session_id=session)
-    return dataclasses.replace(seen, result=result, in_flight=None)
+    result = records.replace(event, usage=usage, subtype=event.subtype[:_NAME], session_id=session)
+    return records.replace(seen, result=result, in_flight=None)
 
 
 def _short(usage: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -251,7 +252,7 @@ def _short(usage: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _unread(seen: Progress, event: Unread) -> Progress:
-    return dataclasses.replace(seen, unread=seen.unread + event.size)
+    return records.replace(seen, unread=seen.unread + event.size)
 
 
 def _fact(seen: Progress, event: Fact) -> Progress:
@@ -259,7 +260,7 @@ def _fact(seen: Progress, event: Fact) -> Progress:
     if not event.kind.startswith(_TELLING) or len(event.kind) > _NAME or _weight(event.facts) > _HEAVIEST_FACT:
         return seen
     # Of too many the oldest goes: how a cycle ended is said last.
-    return dataclasses.replace(seen, facts=(*seen.facts, event)[-_MAX_FACTS:])
+    return records.replace(seen, facts=(*seen.facts, event)[-_MAX_FACTS:])
 
 
 def _weight(value: Any) -> int:
@@ -273,7 +274,7 @@ def _weight(value: Any) -> int:
 def _note(seen: Progress, text: str) -> Progress:
     if len(seen.notes) >= _MAX_NOTES or text in seen.notes:
         return seen
-    return dataclasses.replace(seen, notes=(*seen.notes, text))
+    return records.replace(seen, notes=(*seen.notes, text))
 
 
 _REDUCERS: Final[Mapping[type, Callable[[Progress, Any], Progress]]] = MappingProxyType(

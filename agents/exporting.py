@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import os
-import tempfile
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
 
+from agents import unaltered
 from agents.cleanroom import ABSENT
 from agents.errors import HostError
 from agents.furnish import recall
 from agents.inspection import HUGE, inspect, named, stamp
+from agents.records import dataclass
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from typing import Final
 
     from agents.chamber import Airlock
     from agents.cleanroom import Change, CleanRoom
@@ -50,17 +51,21 @@ def export(airlock: Airlock, *, given: Furnished | None = None, huge: int = HUGE
     more, HostError where it cannot be read or is too large.
     """
     taken = _Taken(airlock, given, huge)
-    _, counts, patch = taken.survey or airlock.room.survey(airlock.base, taken.tree)
+    survey = taken.survey or airlock.room.survey(airlock.base, taken.tree)
+    counts = survey.counts
+    # With another cap it is another export.
+    unaltered.remember(airlock.room.path, taken.seen.stamp if huge == HUGE else "", taken.tree)
     return Export(
-        tree=taken.tree, patch=patch,
+        tree=taken.tree, patch=survey.patch,
         files=counts.files, added=counts.added, removed=counts.removed, binary=counts.binary,
         findings=tuple(_findings(airlock, taken)),
     )  # fmt: skip
 
 
 def result_tree(airlock: Airlock, given: Furnished | None = None) -> str:
-    """Id of the tree that an export of *airlock* would have now."""
-    return _Taken(airlock, given, HUGE, brief=True).tree
+    """Id of the tree that an export of *airlock* would have now: that of the last one if nothing was touched since."""
+    known = unaltered.recalled(airlock.room.path, airlock.path)
+    return known or _Taken(airlock, given, HUGE, brief=True).tree
 
 
 class _Taken:
@@ -177,6 +182,8 @@ def _newly_ignored(airlock: Airlock, taken: _Taken) -> list[bytes]:
 
 def _ignored_by_base(room: CleanRoom, paths: Sequence[bytes]) -> frozenset[bytes]:
     """Those of *paths* that the ``.gitignore`` files of the base ignore, asked in a tree that holds nothing else."""
+    import tempfile
+
     rules = room.output("ls-files", "-z", "--", ":(glob)**/.gitignore")
     with tempfile.TemporaryDirectory(dir=room.path) as folder:
         tree = Path(folder)

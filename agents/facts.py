@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Final
 
-from agents import journal as journals
+from agents import ledger
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+    from typing import Any, Final
 
     from agents.events import Fact
     from agents.journal import Journal
@@ -50,7 +51,7 @@ def untold(
     attempts have told: so the longest end of the story that the entries begin with is left out.
     """
     told = [_plain(entry["event"], entry["facts"]) for entry in story if str(entry.get("event")).startswith(FAMILIES)]
-    wanted = [_plain(event, journals.bounded(given)) for event, given in entries]
+    wanted = [_plain(event, ledger.bounded(given)) for event, given in entries]
     known = min(len(told), len(wanted))
     while told[len(told) - known :] != wanted[:known]:
         known -= 1

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Final
 
 from agents import files, git
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Final
+
 
 # Attributes of the tree decide what git runs and converts; what stands in info/attributes goes before them all.
 # `-working-tree-encoding` would be an error, so that one is unspecified; so is `diff`, whose absence means "look".

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
-from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
 
 from agents import files, git
 from agents.chamber import DAMAGED
 from agents.errors import HostError, OperatorError
 from agents.inspection import inspect, named, shown, stamp
+from agents.records import dataclass, field, replace
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from typing import Final
 
     from agents.chamber import Airlock
 
@@ -160,6 +160,8 @@ class _Furnisher:
         return [path for path in listed.split(b"\0") if path]
 
     def _copy(self, source: Path) -> None:
+        import shutil
+
         relative = source.relative_to(self.root)
         # Behind a link it would be another file than it is called: one of a box, for example.
         if _is_ours(relative) or os.path.realpath(source) != str(source):

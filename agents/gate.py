@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import os
-from typing import TYPE_CHECKING, Any, Final
 
-from agents import aftermath, approval, files, inside, judgement, landing, plan, settle, verifying
+from agents import aftermath, approval, digests, files, inside, judgement, landing, locks, plan, settle, verifying
 from agents.errors import BoxError, OperatorError, Tampered
 from agents.lockorder import Rank
 from agents.model import Actor, Status, step
 from agents.redact import visible
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
+    from typing import Any, Final
 
     from agents.cleanroom import CleanRoom
     from agents.context import Context
@@ -246,7 +247,8 @@ def diff(context: Context, name: str) -> str:
     data = files.read_capped(box.path / "changes.patch", settle.PATCH_LIMIT)
     if data is None:
         raise OperatorError("This run has no patch.", f"Type: ./agent show {name}")
-    if state.patch and settle.hash_file(box, "changes.patch") != state.patch.get("sha256"):
+    # What was read is what is shown: the file could be another one by the time that it is read again.
+    if state.patch and digests.sha256(data).hexdigest() != state.patch.get("sha256"):
         raise Tampered("changes.patch is not the one that was recorded.", "Type: ./agent verify")
     return judgement.shown(data)
 
@@ -262,7 +264,7 @@ def recover(context: Context, name: str) -> RunState | None:
     Forward where the branch has moved or nothing was edited since, else back to REVIEW. Raises HostError where the
     disk or git fail, Tampered where the journal is not what was written; both can be tried again.
     """
-    lock = files.Lock(context.layout.merge_lock, Rank.MERGE)
+    lock = locks.Lock(context.layout.merge_lock, Rank.MERGE)
     if not lock.acquire(timeout=0):
         return None
     with contextlib.ExitStack() as undoing:
@@ -279,7 +281,7 @@ def _look_at(meta: RunMeta) -> str:
 
 @contextlib.contextmanager
 def _locked(context: Context) -> Iterator[None]:
-    lock = files.Lock(context.layout.merge_lock, Rank.MERGE)
+    lock = locks.Lock(context.layout.merge_lock, Rank.MERGE)
     if not lock.acquire(timeout=_PATIENCE):
         raise OperatorError("Another merge is going on.", "Finish it first, or type: ./agent status")
     try:
@@ -303,13 +305,14 @@ def _owned(context: Context, name: str) -> Iterator[None]:
 @contextlib.contextmanager
 def _marked(context: Context, name: str) -> Iterator[None]:
     """Have the next sweep look at the run should this process be killed; a refusal leaves it as it was."""
-    meta = context.store.meta(name)
+    meta, before = context.store.meta(name), context.store.load(name).status
     aftermath.mark(context, meta)
     try:
         yield
     except BaseException:
         with contextlib.suppress(BoxError):
-            if not aftermath.unfinished(context, name):
+            # What was decided and told before the fault is gone on with by the next sweep.
+            if context.store.load(name).status is before and not aftermath.unfinished(context, name):
                 context.store.deactivate(meta.short_id)
         raise
 

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 import os
 import stat
-import subprocess
 import time
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
 
+from agents import answers, digests
 from agents.errors import HostError, OperatorError
+from agents.records import dataclass, field
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from typing import Final
+
+    from agents.answers import Answer
 
 # What redirects git to another repository, index or program (`git rev-parse --local-env-vars` and the injected
 # configuration). Author and committer are the operator's own business and stay.
@@ -44,7 +46,7 @@ def environ(base: Mapping[str, str] | None = None) -> dict[str, str]:
 
 
 def run(cwd: Path, *arguments: str, stdin: bytes = b"", sealed: bool = False, env: Mapping[str, str] | None = None,
-        patience: float = 120, lasting: bool = False) -> subprocess.CompletedProcess[bytes]:  # fmt: skip
+        patience: float = 120, lasting: bool = False) -> Answer:  # fmt: skip
     """Run git in *cwd* and return what it said; raises HostError only where there is no git to run.
 
     *sealed* leaves out the user's and the system's configuration, hooks and the file system monitor. *env* is added to
@@ -56,12 +58,11 @@ def run(cwd: Path, *arguments: str, stdin: bytes = b"", sealed: bool = False, en
     if not cwd.is_dir():
         raise HostError(f"The folder {cwd} is gone.", "cd to a folder that exists.")
     try:
-        return subprocess.run(
-            [program(os.environ.get("PATH", os.defpath)), "--no-pager", *guard, *arguments],
-            cwd=cwd, env=environ() | extra | dict(env or {}), input=stdin, capture_output=True, check=False,
-            timeout=patience,
+        return answers.ask(
+            [program(os.environ.get("PATH", os.defpath)), "-C", str(cwd), "--no-pager", *guard, *arguments],
+            environ() | extra | dict(env or {}), stdin, patience=patience,
         )  # fmt: skip
-    except subprocess.TimeoutExpired as why:
+    except TimeoutError as why:
         # A pipe in the place of .git/config would be waited for without end.
         raise HostError(f"git {arguments[0]} did not answer for {patience:g} s.", "Type: ls -l .git") from why
     except OSError as why:
@@ -89,7 +90,7 @@ def output(cwd: Path, *arguments: str, stdin: bytes = b"", sealed: bool = False,
     return done.stdout
 
 
-def last_words(done: subprocess.CompletedProcess[bytes]) -> str:
+def last_words(done: Answer) -> str:
     """The last line that git wrote to stderr, or its exit code."""
     lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
     return (lines[-1] if lines else f"exit code {done.returncode}")[:200]
@@ -129,7 +130,7 @@ def locate(cwd: Path) -> Repository:
 _REV_PARSE_LINES: Final = 7
 
 
-def _refusal(done: subprocess.CompletedProcess[bytes]) -> OperatorError:
+def _refusal(done: Answer) -> OperatorError:
     words = last_words(done)
     if b"dubious ownership" in done.stderr:
         return OperatorError(
@@ -228,7 +229,7 @@ def _hash_file(path: Path) -> str:
         seen = path.lstat()
         target = os.fsdecode(path.readlink()) if stat.S_ISLNK(seen.st_mode) else ""
         # A pipe planted here would be waited for without end.
-        content = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
+        content = digests.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
     except OSError as why:
         return f"absent ({why.errno})"
     return f"{seen.st_mode:o} {target} {content}"
@@ -237,7 +238,7 @@ def _hash_file(path: Path) -> str:
 def _ref_parts(repo: Repository) -> dict[str, str]:
     listed = output(repo.root, "for-each-ref", "--format=%(refname) %(objectname)", sealed=True).splitlines()
     theirs = b"\n".join(line for line in listed if not line.startswith(_OWN_REFS))
-    return {"refs": hashlib.sha256(theirs).hexdigest(), "HEAD": _head(repo, listed)}
+    return {"refs": digests.sha256(theirs).hexdigest(), "HEAD": _head(repo, listed)}
 
 
 def _head(repo: Repository, listed: Sequence[bytes]) -> str:
@@ -277,7 +278,7 @@ def _index_flags(repo: Repository) -> str:
     flagged = [
         each for each in output(repo.root, "ls-files", "-v", "-z", sealed=True).split(b"\0") if each[:2] != b"H "
     ]
-    return hashlib.sha256(b"\0".join(flagged)).hexdigest()
+    return digests.sha256(b"\0".join(flagged)).hexdigest()
 
 
 def _index_stamp(repo: Repository) -> str:
@@ -347,14 +348,30 @@ def unlock(repo: Repository, ref: str, commit: str | None = None) -> None:
         content, age = lock.read_bytes().removesuffix(b"\n"), time.time() - lock.stat().st_mtime
     except OSError:
         return
-    whole = len(content) in _IDS and not content.strip(b"0123456789abcdef")
+    whole = len(content) in IDS and not content.strip(b"0123456789abcdef")
     if content == commit.encode() if commit else whole or (not content and age > _ABANDONED):
         lock.unlink(missing_ok=True)
 
 
 _ABANDONED: Final = 60.0
-_IDS: Final = frozenset({40, 64})
+IDS: Final = frozenset({40, 64})
 """Hex digits of an object id."""
+
+
+def anchored(repo: Repository) -> str | None:
+    """The object id that :func:`write_anchor` kept last, read without git; None where it has no file of its own."""
+    ref = ledger_ref(repo)
+    try:
+        found = ((own_dir(repo) if ref == LINKED_REF else repo.common_dir) / ref).read_bytes().removesuffix(b"\n")
+    except OSError:
+        return None
+    return found.decode("ascii", "replace") if len(found) in IDS else None
+
+
+def blob_ids(data: bytes) -> tuple[str, str]:
+    """The object ids that git gives *data*, by either of its hashes."""
+    whole = b"blob %d\0%s" % (len(data), data)
+    return digests.sha1(whole, usedforsecurity=False).hexdigest(), digests.sha256(whole).hexdigest()
 
 
 def read_anchor(repo: Repository) -> bytes | None:

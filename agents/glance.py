@@ -6,12 +6,11 @@ the same in the same words.
 
 from __future__ import annotations
 
-import json
 import os
 import stat
 import time
 
-from agents import views
+from agents import plainjson, views
 from agents.layout import ACTIVE, DASHBOARD, DATA, LEDGER, OWNER_LOCK, RUNS, STAGED, STALE, STATE
 from agents.times import epoch
 
@@ -83,7 +82,7 @@ def _entries(path: str) -> list[Mapping[str, Any]]:
     lines = tail[tail.find(b"\n") + 1 :] if end > TAIL else tail
     if lines and not lines.endswith(b"\n"):
         raise NotLean
-    return views.newest(lines.split(b"\n")[:-1], ROWS, json.loads)[0]
+    return views.newest(lines.split(b"\n")[:-1], ROWS, plainjson.loads)[0]
 
 
 def _live(data: str) -> dict[str, dict[str, Any]]:
@@ -96,7 +95,7 @@ def _live(data: str) -> dict[str, dict[str, Any]]:
     for short_id in os.listdir(folder) if os.path.isdir(folder) else ():
         name = _read(os.path.join(folder, short_id)).decode()
         box = os.path.join(data, RUNS, name)
-        state = json.loads(_read(os.path.join(box, STATE)))
+        state = plainjson.loads(_read(os.path.join(box, STATE)))
         last = epoch(state.get("last_heartbeat") or state.get("started_at"))
         # From four fifths of its silence on the full way is asked to look.
         patience = 0.8 * (state.get("stall_after") or STALL_AFTER)
@@ -112,16 +111,22 @@ def _check_kept(data: str) -> None:
     names = os.listdir(staged) if os.path.isdir(staged) else ()
     if any(time.time() - os.lstat(os.path.join(staged, name)).st_mtime > STALE for name in names):
         raise NotLean
-    if is_behind(os.path.join(data, LEDGER), os.path.join(data, DASHBOARD)):
+    if is_behind(os.path.join(data, LEDGER), os.path.join(data, DASHBOARD)) or set_aside(data):
         raise NotLean
+
+
+def set_aside(data: str) -> list[str]:
+    """Names of the folders that a `hollow restore` which was killed, or is going on, has in the data folder *data*."""
+    names = os.listdir(data) if os.path.isdir(data) else ()
+    return sorted(name for name in names if name.startswith((".hollow.restore.", ".hollow.between.")))
 
 
 def is_behind(ledger: str, dashboard: str) -> bool:
     """Whether the *dashboard* lacks the last entry of the *ledger*: its writer was killed before it was drawn."""
     try:
         told = os.stat(ledger)
-        # Drawn after every entry, under the same lock. Where both are of one tick of the kernel's clock it may have
-        # been drawn for the entry before: drawing once more than needed costs little.
+        # Drawn after every entry, and dated by the moment at which that began. Where both are of one tick of the
+        # kernel's clock it may have been drawn for the entry before: drawing once more than needed costs little.
         return told.st_size > 0 and told.st_mtime_ns >= os.stat(dashboard).st_mtime_ns
     except FileNotFoundError:
         return os.path.exists(ledger)

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
-import secrets
-import shutil
+import os
 import time
-from typing import TYPE_CHECKING, Final
 
-from agents import files
+from agents import digests, files
 from agents.errors import OperatorError
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+    from typing import Final
 
 PATIENCE: Final = 5.0
 """Seconds that a git command of the operator's may hold the index before a merge gives up (G30)."""
@@ -33,7 +32,7 @@ class IndexLock:
 
     def take(self, patience: float) -> None:
         """Take the lock, waiting *patience* seconds; raises OperatorError where another git keeps it (G30)."""
-        token = f"agent-box {secrets.token_hex(16)}\n".encode()
+        token = f"agent-box {os.urandom(16).hex()}\n".encode()
         # On disk before the lock is there: after a crash in between nobody has to guess whose it is.
         files.write(self._token, token)
         deadline = time.monotonic() + patience
@@ -67,9 +66,9 @@ class IndexLock:
                 # Always the same, so that a recovery replaces what was cut off: only who has the lock comes here.
                 temporary = self._lock.with_name(f"{self._lock.name}.agent-box")
                 try:
-                    shutil.copyfile(self._new, temporary)
+                    temporary.write_bytes(self._new.read_bytes())
                     # core.sharedRepository may have given the index other permissions than ours.
-                    shutil.copymode(self._index if self._index.exists() else self._new, temporary)
+                    temporary.chmod((self._index if self._index.exists() else self._new).stat().st_mode & 0o7777)
                     files.sync_file(temporary)
                     temporary.replace(self._lock)
                 finally:
@@ -89,6 +88,6 @@ class IndexLock:
 def _hash(path: Path) -> str | None:
     try:
         with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+            return digests.of_file(file)
     except OSError:
         return None

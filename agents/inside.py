@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
 
 from agents import guard
 from agents.procs import RUN_MARK
+from agents.records import dataclass
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
+    from typing import Final
 
 MARKS: Final = (RUN_MARK, "AGENT_BOX_RUN")
 """Variables that every process of a run carries."""

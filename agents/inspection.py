@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import hashlib
+import operator
 import os
 import stat
 import unicodedata
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
 
+from agents import digests
 from agents.errors import HostError, Tampered
+from agents.records import dataclass, field
 from agents.redact import visible
+from agents.unaltered import Stamp
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
+    from typing import Final
 
 HUGE: Final = 512 * 1024**2
 """Bytes above which a file is left out of the patch (G12)."""
@@ -47,6 +50,8 @@ class Inspection:
     """Size in bytes of each file above ``LARGE``."""
     top: set[bytes] = field(default_factory=set)
     """Names in the airlock's own folder."""
+    stamp: str = ""
+    """Of all files (see :mod:`agents.unaltered`); empty where it would not show every change."""
 
 
 def inspect(root: Path, *, huge: int = HUGE) -> Inspection:
@@ -81,16 +86,20 @@ def _open_root(root: Path) -> int:
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
+_NAME: Final = operator.attrgetter("name")
+
+
 class _Walk:
     """One walk over a tree, from the descriptor of its top."""
 
-    __slots__ = ("entries", "found", "huge", "root")
+    __slots__ = ("entries", "found", "huge", "root", "stamp")
 
     def __init__(self, root: int, found: Inspection, huge: int) -> None:
         self.root = root
         self.found = found
         self.huge = huge
         self.entries = 0
+        self.stamp = Stamp()
 
     def all(self) -> None:
         """Look at everything."""
@@ -98,12 +107,16 @@ class _Walk:
         todo = [b""]
         while todo:
             todo += self._folder(todo.pop())
+        self.found.stamp = self.stamp.told()
 
     def _folder(self, folder: bytes) -> list[bytes]:
         handle = os.open(folder or b".", _FOLDER, dir_fd=self.root)
         try:
             with os.scandir(handle) as listing:
-                entries = sorted(listing, key=lambda entry: entry.name)
+                entries = list(listing)
+            # Most folders of a large tree hold one thing: what compares it with others is not worth a call.
+            if len(entries) > 1:
+                entries.sort(key=_NAME)
             self._count(len(entries))
             return self._inside(folder, handle, entries)
         finally:
@@ -120,25 +133,31 @@ class _Walk:
             self.found.top.update(map(os.fsencode, names))
         elif ".git" in names and _is_repository(handle):
             self.found.nested.append(folder)
+            self.stamp.spoil()
             return []
         prefix = folder + b"/" if folder else b""
-        self.found.twins += [(prefix + one, prefix + other) for one, other in _twins(names)]
-        paths = [(prefix + os.fsencode(entry.name), entry) for entry in entries if entry.name != ".git"]
-        return [path for path, entry in paths if self._is_folder(path, entry, handle)]
+        if len(names) > 1:
+            self.found.twins += [(prefix + one, prefix + other) for one, other in _twins(names)]
+        return [
+            path
+            for name, entry in zip(names, entries, strict=True)
+            if name != ".git" and self._is_folder(path := prefix + os.fsencode(name), name, entry, handle)
+        ]
 
-    def _is_folder(self, path: bytes, entry: os.DirEntry[str], handle: int) -> bool:
-        """Note what is to be said of *entry*; returns whether it is a folder to walk into."""
+    def _is_folder(self, path: bytes, name: str, entry: os.DirEntry[str], handle: int) -> bool:
+        """Note what is to be said of *entry*, whose *name* it is; returns whether it is a folder to walk into."""
         seen = entry.stat(follow_symlinks=False)
-        if stat.S_ISLNK(seen.st_mode):
-            return False
-        if stat.S_ISDIR(seen.st_mode):
-            _make_accessible(entry.name, seen, 0o700, handle)
+        kind = stat.S_IFMT(seen.st_mode)
+        if kind == stat.S_IFDIR:
+            _make_accessible(name, seen, 0o700, handle)
             return True
-        if stat.S_ISREG(seen.st_mode):
-            _make_accessible(entry.name, seen, 0o400, handle)
-            self._measure(path, seen.st_size)
-        else:
-            self._special(path, entry.name, handle)
+        self.stamp.add(path, seen)
+        if kind == stat.S_IFREG:
+            _make_accessible(name, seen, 0o400, handle)
+            if seen.st_size > LARGE or seen.st_size > self.huge:
+                self._measure(path, seen.st_size)
+        elif kind != stat.S_IFLNK:
+            self._special(path, name, handle)
         return False
 
     def _measure(self, path: bytes, size: int) -> None:
@@ -149,6 +168,7 @@ class _Walk:
 
     def _special(self, path: bytes, name: str, handle: int) -> None:
         self.found.special.append(path)
+        self.stamp.spoil()
         if name in _OPENED_BY_GIT:
             os.unlink(name, dir_fd=handle)
 
@@ -194,7 +214,7 @@ def stamp(path: Path) -> str:
 
     At most ``MOST_STAMPED`` entries count; ``.git`` does not. What cannot be read counts as empty.
     """
-    digest, todo, left = hashlib.blake2b(digest_size=16), [os.fsencode(path)], MOST_STAMPED
+    digest, todo, left = digests.blake2b(digest_size=16), [os.fsencode(path)], MOST_STAMPED
     while todo and left > 0:
         folder = todo.pop()
         for name, seen in _listed(folder)[:left]:

@@ -6,11 +6,14 @@ import contextlib
 import os
 import signal
 import threading
-from typing import TYPE_CHECKING, Final
 
+from agents import guard
+
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import FrameType
+    from typing import Final
 
 _STOPPING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -45,10 +48,8 @@ _PDEATHSIG: Final = 1  # linux/prctl.h
 
 def end_with_parent() -> None:
     """Have this process asked to stop when the one that started it dies, by whatever death."""
-    import ctypes
-
     parent = os.getppid()
-    ctypes.CDLL(None, use_errno=True).prctl(_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+    guard.prctl(_PDEATHSIG, signal.SIGTERM)
     # It may have died in between.
     if os.getppid() != parent:
         os.kill(os.getpid(), signal.SIGTERM)

@@ -1,28 +1,28 @@
-"""The ledger on disk: append under a lock, repair a torn tail, keep the head elsewhere too, draw the dashboard."""
+"""The ledger on disk: append under a lock, repair a torn tail, keep the head elsewhere too, have it drawn."""
 
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import itertools
 import json
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
 
-from agents import files, git, ledger, views
+from agents import digests, files, git, ledger, locks, views
+from agents.dashboard import Dashboard
 from agents.errors import Tampered
 from agents.ledger import Head
 from agents.lockorder import Rank
 from agents.scroll import Scroll
 from agents.times import iso
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from typing import Any, Final
 
     from agents.git import Repository
     from agents.layout import Layout
-    from agents.portraits import Portraits
     from agents.times import Clock
 
 TAIL: Final = 256 * 1024
@@ -37,32 +37,39 @@ class Journal:
         self._layout = layout
         self._repo = repo
         self._clock = clock
-        self._portraits: Portraits | None = None
+        self._dashboard = Dashboard(layout, self.rows)
         self.head_file = state_home / "agent-box" / _repo_id(repo) / "head.json" if state_home else None
 
     def append(self, event: str, run: str | None, facts: Mapping[str, Any], *, anchor: bool = False) -> None:
         """Add one entry, durably; *anchor* also keeps the head in the repository's ref (two git processes).
 
+        Who holds the ledger's lock keeps all others waiting, and on a busy machine long beyond what its own work takes:
+        what needs other processes, or can be done for several entries at once, is done after it.
         Raises HostError where it cannot be written: a run whose end cannot be recorded has not ended well.
         """
-        with files.reported("write the ledger"), self._locked():
-            self._repair()
-            before = self._head()
-            vouched = self._vouched(before, in_git=anchor)
-            line, head = ledger.link(before, time=iso(self._clock.wall()), event=event, run=run, facts=bounded(facts))
-            self._write(line)
-            if vouched:
-                self._keep(head, in_git=anchor)
-            self._draw()
+        with files.reported("write the ledger"):
+            with self._locked():
+                self._repair()
+                before = self._head()
+                vouched = self._vouched(before, in_git=anchor)
+                now = iso(self._clock.wall())
+                line, head = ledger.link(before, time=now, event=event, run=run, facts=ledger.bounded(facts))
+                told = self._write(line)
+                if vouched:
+                    self._keep(head)
+            if vouched and anchor:
+                self._anchor(head)
+            self._dashboard.draw(told)
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[None]:
         # An entry may be the first thing that a repository gets of us.
         files.make_folder(self._layout.ledger_lock.parent)
-        with files.Lock(self._layout.ledger_lock, Rank.LEDGER):
+        with locks.Lock(self._layout.ledger_lock, Rank.LEDGER):
             yield
 
-    def _write(self, line: bytes) -> None:
+    def _write(self, line: bytes) -> int:
+        """Append *line*, durably; returns when by the file's own date (ns)."""
         handle = files.open_regular(self._layout.ledger, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         try:
             size = os.fstat(handle).st_size
@@ -73,10 +80,12 @@ class Journal:
                 os.ftruncate(handle, size)
                 raise
             os.fsync(handle)
+            told = os.fstat(handle).st_mtime_ns
         finally:
             os.close(handle)
         if not size:
             files.sync_folder(self._layout.data)
+        return told
 
     def _repair(self) -> None:
         """Set a torn last line aside; called under the lock, before every append (C07, C15)."""
@@ -109,13 +118,7 @@ class Journal:
             os.close(handle)
 
     def _head(self) -> Head:
-        lines = self._tail(lines=2).rstrip(b"\n").rpartition(b"\n")[2]
-        if not lines:
-            return Head()
-        entry = ledger.read(lines)
-        if entry is None:
-            raise Tampered("The last line of the ledger is not an entry.", "Type: ./agent verify")
-        return Head(entry["seq"], ledger.digest(lines))
+        return _last(self._tail(lines=2))
 
     def _vouched(self, head: Head, *, in_git: bool) -> bool:
         """Whether the ledger up to *head* still holds what its witness remembers.
@@ -140,34 +143,76 @@ class Journal:
             line = next(itertools.islice(scroll.backwards(), behind, None), None)
         return None if line is None else ledger.digest(line)
 
-    def _keep(self, head: Head, *, in_git: bool) -> None:
+    def _keep(self, head: Head) -> None:
         """Keep the head where no airlock can write; a home that cannot be written costs that witness, not the run."""
         if self.head_file:
             with contextlib.suppress(OSError):
                 files.make_folder(self.head_file.parent)
                 files.write(self.head_file, head.to_json(), durable=False, alone=True)
-        if in_git:
-            git.write_anchor(self._repo, head.to_json())
+
+    def _anchor(self, head: Head) -> None:
+        """Keep *head*, or what follows it in the ledger by now, in the repository's ref.
+
+        Of many that have written at once one keeps the newest for all who wait, and they find it there.
+        """
+        with locks.Lock(self._layout.anchor_lock, Rank.ANCHOR):
+            heads = [each.to_json() for each in self._since(head)]
+            if git.anchored(self._repo) not in {name for each in heads for name in git.blob_ids(each)}:
+                git.write_anchor(self._repo, heads[-1])
+
+    def _since(self, head: Head) -> list[Head]:
+        """*head* and the heads of the entries that follow it by now, in their order."""
+        found: list[Head] = []
+        with self.scroll() as scroll:
+            for each, _, _ in ledger.linked(scroll.backwards()):
+                found.append(each)
+                if each.seq <= head.seq:
+                    break
+        # Where it is not there any more, somebody has cut or rewritten the ledger: that it was there is to be known.
+        return found[::-1] if found and found[-1] == head else [head]
 
     def check_head(self) -> None:
         """Raise Tampered where the ledger ends with something that is no entry; a torn end is no flaw."""
-        with self._locked():
-            self._repair()
-            self._head()
+        if ledger.torn(data := self._tail(lines=2)):
+            # It may be torn, or be written just now.
+            with self._locked():
+                self._repair()
+                data = self._tail(lines=2)
+        _last(data)
+
+    @contextlib.contextmanager
+    def moment(self) -> Iterator[tuple[Scroll, dict[str, Head]]]:
+        """The ledger and its :meth:`anchors` of one moment; only taking them keeps writers waiting, not reading."""
+        with contextlib.ExitStack() as stack:
+            with locks.Lock(self._layout.anchor_lock, Rank.ANCHOR):
+                # Git takes its time, and what its ref keeps is in the ledger for longer than that.
+                in_git = self._anchor_in_git()
+                with locks.Lock(self._layout.ledger_lock, Rank.LEDGER):
+                    scroll = stack.enter_context(self.scroll())
+                    kept = self._anchor_at_home()
+            yield scroll, in_git | kept
 
     def anchors(self) -> dict[str, Head]:
         """Heads that are remembered outside the ledger, by place."""
-        kept = {f"the git ref {git.ledger_ref(self._repo)}": git.read_anchor(self._repo)}
-        if self.head_file:
-            kept["the user's state folder"] = files.read_capped(self.head_file, 4096)
-        return {where: head for where, data in kept.items() if (head := Head.from_json(data))}
+        return self._anchor_in_git() | self._anchor_at_home()
+
+    def _anchor_in_git(self) -> dict[str, Head]:
+        head = Head.from_json(git.read_anchor(self._repo))
+        return {f"the git ref {git.ledger_ref(self._repo)}": head} if head else {}
+
+    def _anchor_at_home(self) -> dict[str, Head]:
+        head = Head.from_json(files.read_capped(self.head_file, 4096)) if self.head_file else None
+        return {"the user's state folder": head} if head else {}
 
     def accept(self) -> Head:
         """Take today's ledger for the true one: keep its head in every anchor."""
-        with files.reported("keep the head of the ledger"), self._locked():
+        anchor = locks.Lock(self._layout.anchor_lock, Rank.ANCHOR)
+        files.make_folder(self._layout.anchor_lock.parent)
+        with files.reported("keep the head of the ledger"), anchor, self._locked():
             self._repair()
             head = self._head()
-            self._keep(head, in_git=True)
+            self._keep(head)
+            git.write_anchor(self._repo, head.to_json())
         return head
 
     def mend(self) -> int:
@@ -246,68 +291,41 @@ class Journal:
         """Bytes of a torn last line."""
         return ledger.torn(self._tail_bytes())
 
-    def _draw(self) -> None:
-        rows, older = self.rows()
-        # A picture that cannot be hung must not cost the entry that it shows: the next one draws it again.
-        with contextlib.suppress(OSError):
-            files.write(
-                self._layout.dashboard,
-                views.index_md(rows, older=older, lives=self._lives()).encode(),
-                durable=False,
-                ordered=True,
-            )
-
-    def _lives(self) -> list[str]:
-        """Lines on the hollow agents; what draws them is imported where some have lived."""
-        if not any((self._layout.memory / each).is_dir() for each in ("identity", "goals")):
-            return []
-        if self._portraits is None:
-            from agents.portraits import Portraits
-
-            self._portraits = Portraits(self._layout)
-        return self._portraits.lines()
-
     def catch_up(self) -> None:
         """Do what a writer that was killed has left undone after its entry: the head's witness and the dashboard."""
-        lock = files.Lock(self._layout.ledger_lock, Rank.LEDGER)
         with files.reported("write INDEX.md"), contextlib.ExitStack() as undo:
-            if not lock.acquire(timeout=0):
-                # A writer that lives is at it: an operator who looks need not wait for all that are at work.
-                return
-            undo.callback(lock.release)
+            for lock in (
+                locks.Lock(self._layout.anchor_lock, Rank.ANCHOR),
+                locks.Lock(self._layout.ledger_lock, Rank.LEDGER),
+            ):
+                if not lock.acquire(timeout=0):
+                    # A writer that lives is at it: an operator who looks need not wait for all that are at work.
+                    return
+                undo.callback(lock.release)
             self._repair()
             # The entry was anchored when the power was cut: a lock on the anchor is that git's, which is dead.
             git.unlock(self._repo, git.ledger_ref(self._repo))
             head = self._head()
             if self._vouched(head, in_git=False):
-                self._keep(head, in_git=False)
-            self._draw()
+                self._keep(head)
+            self._dashboard.draw(patient=False)
 
     def redraw(self) -> None:
         """Draw the dashboard anew from the ledger."""
-        with files.reported("write INDEX.md"), self._locked():
-            self._draw()
+        with files.reported("write INDEX.md"):
+            files.make_folder(self._layout.dashboard_lock.parent)
+            self._dashboard.draw()
 
 
-def bounded(value: Any) -> Any:
-    """*value* without endless texts and lists: parts of it come from the agent, and every entry is read again often.
-
-    What :meth:`Journal.append` writes of the facts that it is given.
-    """
-    if isinstance(value, str):
-        return value[:_LONGEST]
-    if isinstance(value, dict):
-        return {str(key)[:_LONGEST]: bounded(part) for key, part in list(value.items())[:_MOST]}
-    if isinstance(value, list | tuple):
-        return [bounded(part) for part in value[:_MOST]]
-    if isinstance(value, int) and abs(value) > _GREATEST:
-        return _GREATEST
-    return value
-
-
-_LONGEST: Final = 2000
-_MOST: Final = 100
-_GREATEST: Final = 2**63
+def _last(tail: bytes) -> Head:
+    """The head of a ledger that ends with the whole lines *tail*; raises Tampered where the last one is no entry."""
+    line = tail.rstrip(b"\n").rpartition(b"\n")[2]
+    if not line:
+        return Head()
+    entry = ledger.read(line)
+    if entry is None:
+        raise Tampered("The last line of the ledger is not an entry.", "Type: ./agent verify")
+    return Head(entry["seq"], ledger.digest(line))
 
 
 def _ended(lines: Iterator[bytes]) -> Iterator[bytes]:
@@ -315,7 +333,7 @@ def _ended(lines: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _repo_id(repo: Repository) -> str:
-    return hashlib.sha256(os.fsencode(repo.root)).hexdigest()[:16]
+    return digests.sha256(os.fsencode(repo.root)).hexdigest()[:16]
 
 
 def state_home(environ: Mapping[str, str]) -> Path | None:
@@ -352,8 +370,7 @@ def json_texts(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     for start in range(0, len(rows), _BATCH):
         some = [{name: row[name] for name in row if is_told(name)} for row in rows[start : start + _BATCH]]
         text = json.dumps(some, indent=1)
-        head = "[\n" if not start else ""
-        yield head + text[2:-2] + ("\n]" if start + _BATCH >= len(rows) else ",")
+        yield ("" if start else "[\n") + text[2:-2] + ("\n]" if start + _BATCH >= len(rows) else ",")
 
 
 _BATCH: Final = 500

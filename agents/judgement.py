@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
-import hashlib
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
 
-from agents import approval, audit, files, git, journal, landing, risk, settle, verifying
+from agents import approval, audit, digests, files, git, journal, landing, records, risk, settle, verifying
 from agents.approval import Statement
-from agents.cleanroom import CleanRoom
+from agents.cleanroom import CleanRoom, Merged
 from agents.errors import AgentError, OperatorError, Tampered
 from agents.model import Status
+from agents.records import dataclass
 from agents.redact import visible
 from agents.risk import Flag, Sizes
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from typing import Any, Final
 
     from agents.cleanroom import Change
     from agents.context import Context
@@ -137,16 +136,19 @@ def examine(context: Context, name: str, room: CleanRoom, *, branch: str | None 
     meta, state = reviewable(context, name)
     patch = _evidence(context, name, state)
     tree = _recomputed(room, patch, state)
-    head = _text(context, "rev-parse", "--verify", "HEAD^{commit}")
-    target = _new_branch(context, branch) if branch else _current(context)
-    merged = room.merge(str((state.patch or {})["base"]), head, tree)
+    head, current = landing.head(context.repo)
+    target = _new_branch(context, branch) if branch else _current(current)
+    base = str((state.patch or {})["base"])
+    # Where nothing was committed since, there is nothing to merge it with.
+    merged = Merged(tree) if head == base else room.merge(base, head, tree)
     if merged.tree is None:
         paths = tuple(visible(path.decode("utf-8", "backslashreplace")) for path in merged.conflicts)
-        raise Conflict(paths, str((state.patch or {})["base"]))
-    changes, counts, text = room.survey(head, merged.tree)
+        raise Conflict(paths, base)
+    survey = room.survey(head, merged.tree)
+    changes, counts, text = survey.changes, survey.counts, survey.patch
     if not changes:
         raise OperatorError("Everything that it changed is already there.", f"Type: ./agent reject {meta.short_id}")
-    sizes = Sizes(*counts)
+    sizes = Sizes(counts.files, counts.added, counts.removed, counts.binary)
     verdict = risk.judge(changes, sizes, links=_links(room, changes), text=risk.read_patch(text))
     if verdict.refused:
         raise AgentError(" ".join(map(str, verdict.refused)), f"Type: ./agent reject {meta.short_id}")
@@ -189,7 +191,7 @@ def _evidence(context: Context, name: str, state: RunState) -> bytes:
     # Read once: what is hashed here is what is applied later, whatever happens to the file (M09).
     data = files.read_capped(box.path / "changes.patch", settle.PATCH_LIMIT)
     recorded = (state.patch or {}).get("sha256")
-    if data is None or not _agree(hashlib.sha256(data).hexdigest(), recorded, sealed.get("changes.patch")):
+    if data is None or not _agree(digests.sha256(data).hexdigest(), recorded, sealed.get("changes.patch")):
         raise Tampered(f"changes.patch of {name} is not what was sealed.", _HINT)
     return data
 
@@ -236,12 +238,7 @@ def _recomputed(room: CleanRoom, patch: bytes, state: RunState) -> str:
 # --- Target -----------------------------------------------------------------------------------------------------------
 
 
-def _text(context: Context, *words: str) -> str:
-    return git.output(context.repo.root, *words).decode("utf-8", "surrogateescape").strip()
-
-
-def _current(context: Context) -> str:
-    ref = landing.head_ref(context.repo)
+def _current(ref: str | None) -> str:
     if ref is None or not ref.startswith("refs/heads/"):
         raise OperatorError("HEAD is on no branch.", "Switch to one, or merge to a new branch: --branch NAME")
     return ref
@@ -265,4 +262,4 @@ def _links(room: CleanRoom, changes: Sequence[Change]) -> dict[bytes, bytes]:
 
 def with_verified(case: Case, found: tuple[Verified, ...]) -> Case:
     """*case* with how the `verify:` commands ended."""
-    return dataclasses.replace(case, verified=found)
+    return records.replace(case, verified=found)

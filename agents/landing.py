@@ -7,21 +7,21 @@ is in its place, so that no git of the operator's can commit a state in between 
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
 
-from agents import files, git, staging
+from agents import files, git, records, staging
 from agents.cleanroom import Change, CleanRoom
 from agents.errors import BoxError, HostError, OperatorError, Tampered
 from agents.indexlock import PATIENCE, IndexLock
+from agents.records import dataclass
 from agents.staging import Stage
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
+    from typing import Any, Final
 
     from agents.git import Repository
 
@@ -105,14 +105,14 @@ def _prepared(
     lock.take(patience)
     if (room.path / "info" / "sparse-checkout").exists():
         skipped = staging.outside(repo, index)
-        move = dataclasses.replace(move, changes=tuple(each for each in move.changes if each.path not in skipped))
+        move = records.replace(move, changes=tuple(each for each in move.changes if each.path not in skipped))
     # Stamps before the look: what is edited in between has another one afterwards.
     stamps = staging.stamps(repo.root, move.changes)
     staging.check_clean(repo, move.changes)
     step("stage the files")
-    stage = Stage(folder / "stage", repo.root)
-    stage.fill(repo, room, f"{move.after}^{{tree}}", move.changes, folder / "scratch")
     staging.merged_index(repo, room, index, folder / "index", str(move.before), str(move.after))
+    stage = Stage(folder / "stage", repo.root)
+    stage.fill(repo, room, folder / "index", move.changes, folder / "scratch")
     return move, stamps
 
 
@@ -241,6 +241,17 @@ def _is_on(repo: Repository, ref: str) -> bool:
     return head_ref(repo) == ref
 
 
+def head(repo: Repository) -> tuple[str, str | None]:
+    """The commit at HEAD, and the full name of the branch that HEAD is on (None where it is detached).
+
+    Raises HostError where there is no commit.
+    """
+    told = git.output(repo.root, "rev-parse", "HEAD^{commit}", "--symbolic-full-name", "HEAD")
+    commit, _, name = told.decode("utf-8", "surrogateescape").rstrip("\n").partition("\n")
+    # Beside a branch named HEAD the one that is meant has to be asked for by itself.
+    return commit, (name if name.startswith("refs/") else head_ref(repo))
+
+
 def head_ref(repo: Repository) -> str | None:
     """Full name of the branch that HEAD is on, or None where it is detached."""
     done = git.run(repo.root, "symbolic-ref", "--quiet", "HEAD")
@@ -323,7 +334,7 @@ def _written(move: Move, stamps: Mapping[bytes, staging.Stamp | None]) -> bytes:
         [os.fsdecode(each.path), each.old_mode, each.new_mode, each.old_id, each.new_id, stamps.get(each.path)]
         for each in move.changes
     ]
-    fields = {field.name: getattr(move, field.name) for field in dataclasses.fields(move)}
+    fields = {field.name: getattr(move, field.name) for field in records.fields(move)}
     return json.dumps({**fields, "changes": changes}).encode()
 
 

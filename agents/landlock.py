@@ -1,24 +1,25 @@
 """The second choice of a sandbox: Landlock and a filter of system calls, put on by what then becomes the agent.
 
-``landlock.py SPEC_FD PROGRAM [ARGUMENT ...]`` reads its orders as JSON: ``read``, ``list`` and ``write`` (paths),
+:func:`command` starts it. Its orders come on a descriptor (:func:`packed`): ``read``, ``list`` and ``write`` (paths),
 ``files`` and ``tcp`` (whether each of these is taken away but for that), ``scope`` (bits of the kernel's), ``filter``
-(hex of a seccomp program) and ``processes`` (how many more the user may have). Run by path with nothing but the
-standard library. What the running kernel's Landlock does not know yet is left out: the caller asks :func:`abi`.
+(a seccomp program) and ``processes`` (how many more the user may have). Every agent waits for it to start, so it
+imports next to nothing. What the running kernel's Landlock does not know yet is left out: the caller asks :func:`abi`.
 """
 
 from __future__ import annotations
 
-import ctypes
-import json
+import marshal
 import os
 import resource
 import struct
 import sys
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    import ctypes
+    from collections.abc import Iterable, Iterator, Mapping
+    from pathlib import Path
+    from typing import Any, Final
 
 # Numbers that x86-64 and aarch64 share.
 _CREATE_RULESET: Final = 444
@@ -48,20 +49,44 @@ SCOPE_SIGNAL: Final = 2
 """No process outside can be signalled."""
 ORDERS: Final = 320
 """Descriptor on which the orders are handed over."""
+_START: Final = (
+    "import sys; sys.path.append(sys.argv[1].rpartition('/')[0]); import landlock; landlock.main(sys.argv[2:])"
+)
+
+
+def command(orders: int) -> tuple[str, ...]:
+    """What puts the walls on and becomes the program whose words follow; *orders* is the descriptor to read."""
+    # A script would be compiled anew for every agent: imported, it is not.
+    return (sys.executable, "-IS", "-c", _START, __file__, str(orders))
+
+
+def packed(orders: Mapping[str, Any]) -> bytes:
+    """The bytes of *orders* as :func:`main` reads them, which is run by the same Python as this one."""
+    return marshal.dumps(dict(orders))
 
 
 def abi() -> int:
     """The version of Landlock that this kernel has switched on; 0 for none."""
-    return max(0, int(_system(_CREATE_RULESET, None, 0, _VERSION)))
+    try:
+        # Asked before every run with a network, so without the package `ctypes`, as the guard does it.
+        import _ctypes
+    except ImportError:
+        return max(0, _system(_CREATE_RULESET, None, 0, _VERSION))
+    function = _ctypes.dlsym(_ctypes.dlopen(None, 0), "syscall")  # type: ignore[arg-type]
+    return max(0, int(_ctypes.call_function(function, (_CREATE_RULESET, None, 0, _VERSION))))
 
 
 def _system(number: int, *arguments: Any) -> int:
+    import ctypes
+
     libc = ctypes.CDLL(None, use_errno=True)
     return int(libc.syscall(ctypes.c_long(number), *arguments))
 
 
 def _must(result: int, what: str) -> int:
     if result < 0:
+        import ctypes
+
         number = ctypes.get_errno()
         raise OSError(number, f"{what}: {os.strerror(number)}")
     return result
@@ -87,6 +112,8 @@ def spread(path: Path, hidden: Iterable[Path]) -> Iterator[tuple[str, Path]]:
 
 def confine(orders: dict[str, Any]) -> None:
     """Put the walls of *orders* around this process; raises OSError where the kernel refuses one of them."""
+    import ctypes
+
     libc = ctypes.CDLL(None, use_errno=True)
     _must(libc.prctl(_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs")
     if orders.get("files"):
@@ -99,7 +126,7 @@ def confine(orders: dict[str, Any]) -> None:
     if rights or tcp or scope:
         _restrict(orders, (rights, tcp, scope), version)
     if orders.get("filter"):
-        _filter(libc, bytes.fromhex(orders["filter"]))
+        _filter(libc, orders["filter"])
 
 
 def _drop_capabilities(libc: ctypes.CDLL) -> None:
@@ -116,6 +143,8 @@ def _rights(version: int) -> int:
 
 
 def _restrict(orders: dict[str, Any], handled: tuple[int, int, int], version: int) -> None:
+    import ctypes
+
     # An older kernel is given the shorter structure that it knows.
     size = 24 if version >= SCOPE_SINCE else 16 if version >= _TCP_SINCE else 8
     attributes = struct.pack("=QQQ", *handled)[:size]
@@ -134,7 +163,7 @@ def _allow(ruleset: int, path: str, rights: int) -> None:
         # What is not there, or not for this user, needs no permission.
         return
     try:
-        wanted = rights if Path(f"/proc/self/fd/{handle}").is_dir() else rights & _OF_FILES
+        wanted = rights if os.path.isdir(f"/proc/self/fd/{handle}") else rights & _OF_FILES  # noqa: PTH112 - pathlib is felt here
         rule = struct.pack("=Qi", wanted, handle)
         if wanted:
             _must(_system(_ADD_RULE, ruleset, _PATH_BENEATH, rule, 0), path)
@@ -142,13 +171,12 @@ def _allow(ruleset: int, path: str, rights: int) -> None:
         os.close(handle)
 
 
-class _Program(ctypes.Structure):
-    _fields_ = (("length", ctypes.c_ushort), ("filter", ctypes.c_char_p))
-
-
 def _filter(libc: ctypes.CDLL, code: bytes) -> None:
-    program = _Program(len(code) // 8, code)
-    _must(libc.prctl(_SET_SECCOMP, _FILTER_MODE, ctypes.byref(program), 0, 0), "seccomp")
+    import ctypes
+
+    instructions = ctypes.create_string_buffer(code)
+    program = struct.pack("@HP", len(code) // 8, ctypes.addressof(instructions))
+    _must(libc.prctl(_SET_SECCOMP, _FILTER_MODE, program, 0, 0), "seccomp")
 
 
 def _limit_processes(more: int | None) -> None:
@@ -162,10 +190,10 @@ def _limit_processes(more: int | None) -> None:
 
 def _threads_of(user: int) -> int:
     total = 0
-    for process in Path("/proc").iterdir():
+    for process in filter(str.isdigit, os.listdir("/proc")):  # noqa: PTH208 - likewise
         try:
-            if process.name.isdigit() and process.stat().st_uid == user:
-                total += sum(1 for _ in (process / "task").iterdir())
+            if os.stat(f"/proc/{process}").st_uid == user:  # noqa: PTH116 - likewise
+                total += len(os.listdir(f"/proc/{process}/task"))  # noqa: PTH208 - likewise
         except OSError:
             # It has ended meanwhile.
             continue
@@ -176,13 +204,9 @@ def main(arguments: list[str]) -> None:
     """Confine this process and become the program."""
     given, *argv = arguments
     with os.fdopen(int(given), "rb") as file:
-        orders = json.load(file)
+        orders = marshal.load(file)  # noqa: S302 - our own bytes, see packed
     try:
         confine(orders)
         os.execvp(argv[0], argv)  # noqa: S606 - the agent is what this program runs
     except OSError as why:
         sys.exit(f"The sandbox cannot start {argv[0]}: {why}")
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

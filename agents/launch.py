@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import errno
 import json
 import os
 from functools import partial
-from typing import TYPE_CHECKING, Final
 
-from agents import enclosure, environment, files, plan, procs, settle
+from agents import enclosure, environment, files, plan, procs, records, settle
 from agents.follower import Follower
 from agents.model import Phase
 from agents.pump import Ending, Pump
 from agents.recorder import PipeRecorder, SpoolRecorder
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
+    from typing import Final
 
     from agents.context import Context
     from agents.engines.base import Engine
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from agents.layout import Box
     from agents.model import RunState
     from agents.plan import RunPlan
-    from agents.pump import Listener
     from agents.recorder import Recorder
+    from agents.vigil import Listener
     from agents.workshop import Bench
 
 STDERR_LIMIT: Final = 64 * 1024 * 1024
@@ -162,7 +162,7 @@ def _reserved(box: Box) -> Iterator[Box]:
 
 
 def _running(state: RunState, child: procs.Child) -> RunState:
-    return dataclasses.replace(
+    return records.replace(
         state, phase=Phase.RUNNING, pid=child.pid, pid_start=child.start, guard_pid=child.process.pid,
         guard_start=procs.start_of(child.process.pid),
     )  # fmt: skip

@@ -217,6 +217,16 @@ class Layout:
         return self.data / "locks" / "ledger.lock"
 
     @property
+    def anchor_lock(self) -> Path:
+        """Serialises the keeping of the ledger's head in the repository's ref."""
+        return self.data / "locks" / "anchor.lock"
+
+    @property
+    def dashboard_lock(self) -> Path:
+        """Serialises the drawing of the dashboard; its date is the moment at which the last drawing began."""
+        return self.data / "locks" / "dashboard.lock"
+
+    @property
     def repo_lock(self) -> Path:
         """Serialises changes to the repository's own files (exclude list, command folders)."""
         return self.data / "locks" / "repo.lock"

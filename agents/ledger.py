@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
 
+from agents import digests
+from agents.records import dataclass
+
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
+    from typing import Any, Final
 
 GENESIS: Final = "0" * 64
 """What the first line names as the one before it."""
@@ -21,7 +23,7 @@ LONGEST: Final = 64 * 1024
 
 def digest(line: bytes) -> str:
     """SHA-256 of the raw bytes of *line* without its end: a chain over parsed JSON would miss an added space."""
-    return hashlib.sha256(line).hexdigest()
+    return digests.sha256(line).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,27 @@ def link(head: Head, *, time: str, event: str, run: str | None, facts: Mapping[s
     if len(line) > LONGEST:
         line = _written({**entry, "facts": _shortened(facts)})
     return line + b"\n", Head(head.seq + 1, digest(line))
+
+
+def bounded(value: Any) -> Any:
+    """*value* without endless texts and lists: parts of it come from the agent, and every entry is read again often.
+
+    What is written of the facts that an entry is given.
+    """
+    if isinstance(value, str):
+        return value[:_LONGEST]
+    if isinstance(value, dict):
+        return {str(key)[:_LONGEST]: bounded(part) for key, part in list(value.items())[:_MOST]}
+    if isinstance(value, list | tuple):
+        return [bounded(part) for part in value[:_MOST]]
+    if isinstance(value, int) and abs(value) > _GREATEST:
+        return _GREATEST
+    return value
+
+
+_LONGEST: Final = 2000
+_MOST: Final = 100
+_GREATEST: Final = 2**63
 
 
 def _written(value: object) -> bytes:

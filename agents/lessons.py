@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any, Final
 
 from agents import files, redact
+from agents.patterns import late
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Any, Final
 
     from agents.layout import Layout
 
@@ -26,7 +28,7 @@ MOST_BYTES: Final = 5000
 _LARGEST_FILE: Final = 256 * 1024
 
 # A rule about these is about hollow's own inside: another engine has neither the capabilities nor the pain.
-_HOLLOWS_OWN: Final = re.compile(
+_HOLLOWS_OWN: Final = late(
     r"\b(?:fs_(?:read|write|edit)|shell_exec|test_exec|memory_(?:set|get)|ollama_chat|self_evaluate|agent_message|read_peer"
     r"|invoke_claude|check_claude_status|propose_change|synthesize_capability|retire_capability|research_topic"
     r"|capabilit(?:y|ies)|stressors?|suffering|completion gate|peers?|cedar|cipher|vault)\b",
@@ -34,7 +36,7 @@ _HOLLOWS_OWN: Final = re.compile(
 )
 
 # Whatever two goals of an agent say becomes a lesson: what fetches, runs, or lifts a bound is an order and no rule.
-_ORDER: Final = re.compile(
+_ORDER: Final = late(
     r"\w://|\b(?:curl|wget|sudo|netcat|base64|eval|chmod|ssh|scp)\b|\|\s*(?:ba|z)?sh\b|--dangerously|--no-verify"
     r"|\b(?:ignore|disregard|forget|override)\b.{0,40}\b(?:instructions?|rules?|prompts?|above|previous)\b"
     r"|\bsystem prompt\b|\b(?:disable|bypass|turn off)\b.{0,40}\b(?:sandbox|gate|hooks?|checks?|verif\w+)\b",

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import os
 import sys
-from typing import TYPE_CHECKING, Any, Final, TextIO
 
-from agents import budget, plan, redact, views
+from agents import budget, plan, records, redact, views
 from agents.events import Init
 from agents.model import Actor, Failure, FailureKind, Status, step
 from agents.times import iso
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any, Final, TextIO
+
     from agents.context import Context
     from agents.events import Event, Progress
     from agents.model import RunMeta, RunState
@@ -70,7 +71,7 @@ class Line:
 
 
 class LiveRun:
-    """The listener of one run (:class:`agents.pump.Listener`)."""
+    """The listener of one run (:class:`agents.vigil.Listener`)."""
 
     def __init__(self, context: Context, meta: RunMeta, line: Line) -> None:
         self._context = context
@@ -115,4 +116,4 @@ class LiveRun:
 
     def _save(self, changes: dict[str, Any], *, durable: bool) -> None:
         name = self._meta.run_name
-        self._context.store.update(name, lambda state: dataclasses.replace(state, **changes), durable=durable)
+        self._context.store.update(name, lambda state: records.replace(state, **changes), durable=durable)

@@ -11,24 +11,24 @@ import os
 import select
 import subprocess
 import sys
-import tempfile
 import time
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Final
 
-from agents import files, probe, procs, pulse, views
+from agents import locks, probe, procs, pulse, views
 from agents.context import prepare
 from agents.errors import OperatorError
 from agents.interrupts import end_with_parent, interrupts
 from agents.lockorder import Rank
 from agents.model import Status
 from agents.pulse import Ended, Pulse, Sight
+from agents.records import dataclass, field
 from agents.sweep import sweep
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import IO, Any, Final
 
     from agents.context import Context
     from agents.interrupts import Interrupts
@@ -103,7 +103,7 @@ def live(context: Context, life: Life) -> dict[str, Any]:
     brought to its end first.
     """
     prepare(context)
-    lock = files.Lock(context.layout.live_lock, Rank.LIVE)
+    lock = locks.Lock(context.layout.live_lock, Rank.LIVE)
     if not lock.acquire(timeout=0):
         raise OperatorError("The agents of this repository live already.", "Type: ./agent status")
     try:
@@ -160,6 +160,8 @@ def _lost_sight(context: Context, scene: _Scene, now: float) -> None:
 
 def _begin(context: Context, life: Life, due: Pulse) -> _Beat:
     """Start the supervisor of one cycle in a session of its own: the terminal's Ctrl-C is for this process."""
+    import tempfile
+
     words = ["cycle", due.agent, "--json", "--mind", life.mind, *(["--model", life.model] if life.model else [])]
     main = str(Path(__file__).with_name("__main__.py"))
     program = [sys.executable, *(("-IS",) if sys.flags.no_site else ()), main, *words, *life.words]

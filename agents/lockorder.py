@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 import threading
 from enum import IntEnum
-from typing import Final
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Final
 
 
 class Rank(IntEnum):
@@ -25,8 +28,12 @@ class Rank(IntEnum):
     """``locks/repo.lock``: the exclude list and the folders of slash commands."""
     STATE = 7
     """``private/state.lock`` of a box: every read-modify-write of its state."""
-    LEDGER = 8
-    """``locks/ledger.lock``: the ledger, its heads and its dashboard."""
+    ANCHOR = 8
+    """``locks/anchor.lock``: the head of the ledger that the repository's ref keeps."""
+    LEDGER = 9
+    """``locks/ledger.lock``: the ledger, and its head in the user's state folder."""
+    DASHBOARD = 10
+    """``locks/dashboard.lock``: the ledger's picture."""
 
 
 PATIENCE: Final = 10.0

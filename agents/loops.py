@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import dataclasses
-import hashlib
 import json
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
 
-from agents import redact
+from agents import digests, records, redact
 from agents.events import Said, ToolCall, ToolResult, Unread
+from agents.records import dataclass, field
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Final
+
     from agents.events import Event
 
 LONGEST: Final = 3
@@ -23,6 +23,8 @@ _FEWEST: Final = 3
 _PENDING: Final = 16
 """Calls whose answers are awaited at the same time."""
 _SHOWN: Final = 80
+_ENCODER: Final = json.JSONEncoder(sort_keys=True)
+"""Made once: json.dumps would make another one for every line that an agent says."""
 _NOT_LOOKED: Final = object()
 """Stands where the tree has not been looked at yet; equal to nothing else."""
 
@@ -30,11 +32,11 @@ _NOT_LOOKED: Final = object()
 def digest(value: object) -> str:
     """A short digest of *value*, a JSON value; the empty text, which equals nothing, for what cannot be written."""
     try:
-        written = json.dumps(value, sort_keys=True)
+        written = _ENCODER.encode(value)
     # Nested more deeply than can be written, or no JSON after all: another engine's reader may call this.
     except (TypeError, ValueError, RecursionError):
         return ""
-    return hashlib.blake2b(written.encode(), digest_size=8).hexdigest()
+    return digests.blake2b(written.encode(), digest_size=8).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,15 +67,20 @@ class _Cycles:
 
     def then(self, step: Step) -> _Cycles:
         """The circles after one more *step*."""
+        recent = (*self.recent, step)[-LONGEST:]
+        if all(each.key != step.key for each in self.recent):
+            return _Cycles(recent)
         runs = tuple(run + 1 if self._is_again(step, back) else 0 for back, run in enumerate(self.runs, 1))
         stamps = tuple(stamp if run else _NOT_LOOKED for stamp, run in zip(self.stamps, runs, strict=True))
-        return _Cycles((*self.recent, step)[-LONGEST:], runs, stamps)
+        return _Cycles(recent, runs, stamps)
 
     def _is_again(self, step: Step, back: int) -> bool:
         return bool(step.key) and len(self.recent) >= back and self.recent[-back].key == step.key
 
     def is_suspicious(self, after: int) -> bool:
         """Whether the tree has to be looked at, for the first time in a circle or to compare."""
+        if not any(self.runs):
+            return False
         rows = zip(self.runs, self.stamps, range(1, LONGEST + 1), strict=True)
         return any(
             run >= length * (after - 1) or (run >= length and stamp is _NOT_LOOKED) for run, stamp, length in rows
@@ -92,7 +99,7 @@ class _Cycles:
                 runs[at], stamps[at] = 0, stamp
             elif runs[at] >= length and stamps[at] is _NOT_LOOKED:
                 stamps[at] = stamp
-        return dataclasses.replace(self, runs=tuple(runs), stamps=tuple(stamps)), ()
+        return records.replace(self, runs=tuple(runs), stamps=tuple(stamps)), ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,11 +120,11 @@ class Loops:
             return self
         match event:
             case ToolCall():
-                return dataclasses.replace(self, pending=(*self.pending, (event, now))[-_PENDING:], words=_Cycles())
+                return records.replace(self, pending=(*self.pending, (event, now))[-_PENDING:], words=_Cycles())
             case ToolResult():
                 return self._answered(event, now)
             case Said(text) if text.strip():
-                return dataclasses.replace(self, words=self.words.then(Step(digest(text), _beginnings(text))))
+                return records.replace(self, words=self.words.then(Step(digest(text), _beginnings(text))))
             case Unread():
                 # Nobody knows what stood there, so nothing before it can be repeated after it.
                 return Loops(after=self.after)
@@ -134,7 +141,7 @@ class Loops:
         key = f"{call.digest} {answer.digest}" if known else ""
         step = Step(key, _beginnings(call.name, call.argument))
         pending = tuple(each for each in self.pending if each is not waiting)
-        return dataclasses.replace(self, actions=self.actions.then(step), pending=pending)
+        return records.replace(self, actions=self.actions.then(step), pending=pending)
 
     @property
     def is_suspicious(self) -> bool:
@@ -150,7 +157,7 @@ class Loops:
         after = max(self.after, _FEWEST)
         actions, done = self.actions.judged(after, stamp)
         words, said = self.words.judged(after, stamp)
-        seen = dataclasses.replace(self, actions=actions, words=words)
+        seen = records.replace(self, actions=actions, words=words)
         return seen, _sentence(after, "did", done) or _sentence(after, "said", said)
 
 

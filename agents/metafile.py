@@ -7,19 +7,20 @@ PyYAML, whose import costs more than everything else that a verb does with the f
 from __future__ import annotations
 
 import json
-import re
-from typing import TYPE_CHECKING, Any, Final
 
 from agents.errors import Tampered
+from agents.patterns import late
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from typing import Any, Final
 
-_KEY: Final = re.compile(r"[a-z][a-z0-9_]*")
+_KEY: Final = late(r"[a-z][a-z0-9_]*")
 # YAML knows words that look like these and mean something else to it; none is a key of ours.
 _ODD_KEYS: Final = frozenset({"null", "true", "false", "yes", "no", "on", "off", "y", "n"})
 # Characters that JSON may hold as they are and YAML may not, or takes for the end of a line.
-_UNPRINTABLE: Final = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
+_UNPRINTABLE: Final = late("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 _HINT: Final = "Type: ./agent verify"
 
 

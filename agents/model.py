@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Any, Final, Self, TypeVar
 
+from agents import records
 from agents.errors import Tampered
 from agents.lifecycle import (
     HOST_FAILURES,
@@ -22,6 +20,14 @@ from agents.lifecycle import (
     Status,
     is_terminal,
 )
+from agents.records import dataclass, field
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Final, Self, TypeVar
+
+    _Word = TypeVar("_Word", bound=StrEnum)
+
 
 # The words of the law are a run's words as well: whoever handles runs finds them here.
 __all__ = [
@@ -30,7 +36,6 @@ __all__ = [
 ]  # fmt: skip
 
 SCHEMA: Final = 1
-_Word = TypeVar("_Word", bound=StrEnum)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +87,7 @@ class RunMeta:
 
     def to_dict(self) -> dict[str, Any]:
         """The mapping that meta.yaml holds; the type stands under both of the seed's keys (D12)."""
-        fields = {name: _plain(value) for name, value in dataclasses.asdict(self).items()}
+        fields = {name: _plain(value) for name, value in records.asdict(self).items()}
         if self.start is None:
             # Only cycles have one; in the record of any other run it would be a riddle.
             del fields["start"]
@@ -91,7 +96,7 @@ class RunMeta:
     @classmethod
     def from_dict(cls, raw: Mapping[str, Any]) -> Self:
         """Read what any version wrote; raises Tampered where a field that the envelope needs is gone."""
-        known = {f.name: f for f in dataclasses.fields(cls)}
+        known = {f.name: f for f in records.fields(cls)}
         given = {**raw, "run_type": raw.get("run_type", raw.get("type"))}
         missing = [name for name in ("run_name", "run_type", "task", "config_hash") if not given.get(name)]
         if missing:
@@ -174,8 +179,8 @@ class RunState:
 
     def to_json(self) -> bytes:
         """The bytes of state.json."""
-        fields = {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.name != "unknown"}
-        fields["failure"] = dataclasses.asdict(self.failure) if self.failure else None
+        fields = {f.name: getattr(self, f.name) for f in records.fields(self) if f.name != "unknown"}
+        fields["failure"] = records.asdict(self.failure) if self.failure else None
         plain = {name: _plain(value) for name, value in fields.items()}
         return json.dumps({**plain, **self.unknown}, indent=1).encode() + b"\n"
 
@@ -187,7 +192,7 @@ class RunState:
             status = Status(raw["status"])
         except (ValueError, KeyError, TypeError, RecursionError) as why:
             raise Tampered(f"state.json is not readable ({why}).") from why
-        types = {f.name: str(f.type) for f in dataclasses.fields(cls) if f.name != "unknown"}
+        types = {f.name: str(f.type) for f in records.fields(cls) if f.name != "unknown"}
         values = {name: value for name, value in raw.items() if name in types and value is not None}
         values |= {"status": status, "failure": _failure(raw.get("failure"))}
         values |= {name: _names(values.get(name)) for name in ("notes", "workers")}
@@ -256,4 +261,4 @@ def step(state: RunState, to: Status, actor: Actor, **changes: Any) -> RunState:
     """*state* moved to *to* by *actor*, with further field *changes*; raises IllegalStep where the table has none."""
     if actor not in TRANSITIONS[state.status].get(to, ()):
         raise IllegalStep(f"A run cannot go from {state.status} to {to} by the {actor}.")
-    return dataclasses.replace(state, status=to, **changes)
+    return records.replace(state, status=to, **changes)

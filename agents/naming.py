@@ -5,14 +5,16 @@ from __future__ import annotations
 import re
 import reprlib
 import unicodedata
-from dataclasses import dataclass
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final
 
 from agents.errors import HostError, OperatorError
+from agents.patterns import late
+from agents.records import dataclass
+from agents.times import epoch, iso
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
+    from typing import Final
 
 LATEST: Final = "latest"
 """The target that means the run claimed last (seed 003, section 1)."""
@@ -31,15 +33,15 @@ _PLAIN_LETTERS: Final = str.maketrans(
 )
 _CENTURY: Final = 2000
 # The longest name that parses: ten characters of date, five of time, 40 of slug, 64 of short id, and what joins them.
-_TARGET: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}")
+_TARGET: Final = late(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}")
 # ASCII classes, not \d or \w: those accept the digits and letters of every script.
-_SHORT_ID: Final = re.compile(r"[0-9a-f]{4,64}")
-_SLUG: Final = re.compile(r"(?=.{1,40}\Z)[a-z0-9]+(?:-[a-z0-9]+)*")
-_NAME: Final = re.compile(
+_SHORT_ID: Final = late(r"[0-9a-f]{4,64}")
+_SLUG: Final = late(r"(?=.{1,40}\Z)[a-z0-9]+(?:-[a-z0-9]+)*")
+_NAME: Final = late(
     r"(?P<year>[0-9]{2}|[0-9]{4})-(?P<month>[0-9]{2})-(?P<day>[0-9]{2})_(?P<hour>[0-9]{2})(?P<minute>[0-9]{2})"
     r"__(?P<slug>[a-z0-9-]{1,40})__(?P<short_id>[0-9a-f]{4,64})"
 )
-_TOKEN: Final = re.compile(r"[0-9a-f]{32,64}")
+_TOKEN: Final = late(r"[0-9a-f]{32,64}")
 _LIST: Final = "See the runs: ./agent list"
 
 
@@ -49,8 +51,8 @@ class RunName:
 
     name: str
     """The whole name, as the folder is called."""
-    started: datetime
-    """Start in UTC, to the minute."""
+    started: float
+    """Start in seconds since the epoch, to the minute."""
     slug: str
     """The task in at most 40 characters of ``a-z0-9-``."""
     short_id: str
@@ -78,20 +80,19 @@ def _cut(words: str, limit: int) -> str:
     return whole_words if len(whole_words) * 2 >= limit else words[:limit].rstrip("-")
 
 
-def run_name(started: datetime, slug: str, short_id: str) -> str:
+def run_name(started: float, slug: str, short_id: str) -> str:
     """Name a run ``YY-MM-DD_HHmm__<slug>__<short id>`` in UTC, so that names sort as start times (T117, T118, D12).
 
-    *started* must know its time zone. Raises ValueError for a naive time or parts that would not parse back, HostError
-    when the year does not fit two digits: the clock of such a machine is wrong.
+    *started* is in seconds since the epoch. Raises ValueError for parts that would not parse back, HostError when the
+    year does not fit two digits: the clock of such a machine is wrong.
     """
-    if started.tzinfo is None:
-        raise ValueError("A run starts at a time with a time zone.")
     if not _SLUG.fullmatch(slug) or not _SHORT_ID.fullmatch(short_id):
         raise ValueError(f"{slug!r} and {short_id!r} do not make a run name.")
-    utc = started.astimezone(UTC)
-    if not _CENTURY <= utc.year < _CENTURY + 100:
-        raise HostError(f"The clock of this machine says the year is {utc.year}.", "Set the clock, then try again.")
-    return f"{utc:%y-%m-%d_%H%M}__{slug}__{short_id}"
+    at = iso(started)
+    year = int(at.partition("-")[0])
+    if not _CENTURY <= year < _CENTURY + 100:
+        raise HostError(f"The clock of this machine says the year is {year}.", "Set the clock, then try again.")
+    return f"{at[2:10]}_{at[11:13]}{at[14:16]}__{slug}__{short_id}"
 
 
 def parse(name: str) -> RunName | None:
@@ -104,10 +105,8 @@ def parse(name: str) -> RunName | None:
     if found is None or not _SLUG.fullmatch(found["slug"]):
         return None
     year = int(found["year"]) + (_CENTURY if len(found["year"]) == len("YY") else 0)
-    month, day, hour, minute = map(int, found.group("month", "day", "hour", "minute"))
-    try:
-        started = datetime(year, month, day, hour, minute, tzinfo=UTC)
-    except ValueError:
+    started = epoch(f"{year:04d}-{found['month']}-{found['day']}T{found['hour']}:{found['minute']}:00.000Z")
+    if started is None:
         return None
     return RunName(name, started, found["slug"], found["short_id"])
 

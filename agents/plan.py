@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import dataclasses
-import hashlib
 import json
 import posixpath
-import re
-from dataclasses import dataclass
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final
 
-from agents import commands, naming, policy, prompts, redact
+from agents import commands, digests, naming, policy, prompts, records, redact
 from agents.engines.base import Brief, Budget, Command
 from agents.errors import AgentError, HostError, OperatorError, Tampered
 from agents.model import RunMeta, RunState
+from agents.patterns import late
+from agents.records import dataclass
 from agents.timers import Limits
 from agents.times import iso
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pathlib import Path
+    from typing import Any, Final
 
     from agents.commands import CommandFile
     from agents.config import Config
@@ -30,7 +28,7 @@ TASK_LIMIT: Final = 1024 * 1024
 """Bytes of a task."""
 LEVELS: Final = ("none", "partial", "full")
 """From the least isolation to the most."""
-_SESSION: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}")
+_SESSION: Final = late(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}")
 _LONGEST_MESSAGE: Final = 500
 
 
@@ -112,7 +110,7 @@ def plan_run(ask: Ask, scene: Scene, config: Config, engine: Engine, short_id: s
     check_lives(ask.run_type, engine)
     # The name of a run is everywhere, in commits too: a secret in the task must not be in it.
     slug = naming.slugify(redact.redact(task))
-    name = naming.run_name(datetime.fromtimestamp(scene.now, UTC), slug, short_id)
+    name = naming.run_name(scene.now, slug, short_id)
     box = scene.layout.box(name)
     files = commands.command_set(short_id, name, str(box.outbox))
     safe, human = commands.safe_names(short_id), commands.human_only_names(short_id)
@@ -164,13 +162,13 @@ def plan_resume(
             "See ./agent doctor, or start a new run.",
         )
     files = commands.command_set(meta.short_id, meta.run_name, str(scene.layout.box(meta.run_name).outbox))
-    again = dataclasses.replace(meta, task=f"{meta.task}\n\n{checked_task(message)}" if message else meta.task)
+    again = records.replace(meta, task=f"{meta.task}\n\n{checked_task(message)}" if message else meta.task)
     known = None if fresh else _announced(state)
     made = _complete(
         again, state, files, scene, config, engine,
         session=known or _session(scene.token, meta.short_id), resume=known is not None, message=message,
     )  # fmt: skip
-    return dataclasses.replace(made, meta=meta)
+    return records.replace(made, meta=meta)
 
 
 def _check_envelope(meta: RunMeta, state: RunState) -> None:
@@ -269,7 +267,7 @@ def check_isolation(config: Config, isolation: str) -> None:
 
 def _session(token: str, short_id: str) -> str:
     # A UUID of version 4 by hand: importing `uuid` costs more than all else that is done here.
-    bits = bytearray(hashlib.sha256(f"{token} {short_id}".encode()).digest()[:16])
+    bits = bytearray(digests.sha256(f"{token} {short_id}".encode()).digest()[:16])
     bits[6], bits[8] = bits[6] & 0x0F | 0x40, bits[8] & 0x3F | 0x80
     digits = bits.hex()
     return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
@@ -335,5 +333,5 @@ def describe(plan: RunPlan, env_names: list[str]) -> dict[str, Any]:
         "stdin_bytes": len(plan.command.stdin),
         "system_prompt": plan.prompt,
         "commands": [file.name for file in plan.commands],
-        "limits": dataclasses.asdict(plan.limits),
+        "limits": records.asdict(plan.limits),
     }

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Final
 
 from agents import __version__, commands
+from agents.patterns import late
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from typing import Final
 
     from agents.commands import CommandFile
 
 FOLDER: Final = "plugin"
 """Name of the folder below the run's private one."""
 
-_ALLOWED: Final = re.compile(r"^allowed-tools:.*\n", re.MULTILINE)
+_ALLOWED: Final = late(r"^allowed-tools:.*\n", re.MULTILINE)
 
 
 def namespace(short_id: str) -> str:

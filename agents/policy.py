@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
 
+from agents import digests
 from agents.errors import OperatorError
+from agents.records import dataclass
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from typing import Final
 
 CYCLE: Final = "cycle"
 """The run type of a hollow agent's own life: no task is given, it finds its goal itself (issue 4)."""
@@ -79,4 +80,4 @@ def config_hash(tools: Iterable[str], safe: Iterable[str], human_only: Iterable[
     """
     sets = [sorted(set(names)) for names in (tools, safe, human_only)]
     canonical = json.dumps(sets, ensure_ascii=True, separators=(",", ":"))
-    return hashlib.sha256(canonical.encode()).hexdigest()[:HASH_LENGTH]
+    return digests.sha256(canonical.encode()).hexdigest()[:HASH_LENGTH]

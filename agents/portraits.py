@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
 
 from agents import files, policy, redact, tally, views, watchview
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pathlib import Path
+    from typing import Any, Final
 
     from agents.layout import Layout
 

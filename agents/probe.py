@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import json
-import re
 import threading
 import time
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
+from agents.patterns import late
+from agents.records import dataclass
+
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     import http.client
     from collections.abc import Mapping
+    from typing import Final
 
 MODEL: Final = "qwen3.5:9b"
 """The model that hollow asks for where nothing else is set."""
@@ -23,7 +25,7 @@ PATIENCE: Final = 1.0
 _PORT: Final = 11434
 _PORTS: Final = 65536
 _PORT_DIGITS: Final = 5
-_PLACE: Final = re.compile(r"(\[[^\]]*\]|[^:]*)(?::([^:]*))?")
+_PLACE: Final = late(r"(\[[^\]]*\]|[^:]*)(?::([^:]*))?")
 # What a server listens on when it listens on every address is no address to call.
 _EVERYWHERE: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - it is replaced, not bound
 _LIMIT: Final = 4 * 1024 * 1024
@@ -119,7 +121,7 @@ def is_here(url: str) -> bool:
     return host in {"localhost", "::1"} or _LOOPBACK.fullmatch(host) is not None
 
 
-_LOOPBACK: Final = re.compile(r"127(?:\.[0-9]{1,3}){3}")
+_LOOPBACK: Final = late(r"127(?:\.[0-9]{1,3}){3}")
 
 
 def unload(url: str, model: str, patience: float = PATIENCE) -> bool:

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import signal
-import socket
 import subprocess
 import time
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from agents import guard, sandbox
+from agents import digests, guard, sandbox
 from agents.errors import HostError
+from agents.records import dataclass, field
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import socket
     from collections.abc import Mapping, Sequence
+    from typing import Any, Final
 
     from agents.cell import Cell
+else:
+    # What `socket` puts around it takes longer to make than an agent takes to start.
+    import _socket as socket
 
 RUN_MARK: Final = "AGENT_BOX_MARK"
 """Environment variable that names the run in every process of its tree."""
@@ -46,7 +49,7 @@ def host_id() -> str:
         name = Path("/etc/machine-id").read_text("ascii").strip()
     except OSError:
         name = ""
-    return hashlib.sha256(f"{name} {os.uname().nodename}".encode()).hexdigest()[:16]
+    return digests.sha256(f"{name} {os.uname().nodename}".encode()).hexdigest()[:16]
 
 
 def start_of(pid: int | None) -> int | None:
@@ -71,7 +74,8 @@ def _cpu_ticks(pid: int) -> int:
     return int(fields[11]) + int(fields[12]) if fields else 0
 
 
-class Rescue(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Rescue:
     """Where the guard records what a supervisor that died has not: all descriptors are the caller's to close."""
 
     target: int

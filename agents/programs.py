@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import os
 import subprocess
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
 
-from agents import environment, files
+from agents import digests, environment, files
 from agents.engines.base import BASE_ENV, Program
 from agents.errors import HostError
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Any, Final
 
     from agents.engines.base import Engine
 
@@ -94,7 +94,7 @@ def _identity(path: Path) -> str:
 
 
 def _file(cache: Path, path: Path) -> Path:
-    return cache / f"program-{hashlib.sha256(os.fsencode(path)).hexdigest()[:16]}.json"
+    return cache / f"program-{digests.sha256(os.fsencode(path)).hexdigest()[:16]}.json"
 
 
 def _recall(cache: Path | None, path: Path) -> dict[str, str] | None:

@@ -5,30 +5,32 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from typing import TYPE_CHECKING, Final
 
-from agents import commands, files
+from agents import commands, files, locks
 from agents.errors import HostError
 from agents.layout import COMMANDS, STAGING
 from agents.lockorder import Rank
+from agents.patterns import late
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
+    from typing import Final
 
     from agents.commands import CommandFile
     from agents.layout import Layout
 
-_FOLDER: Final = re.compile(r"run_([0-9a-f]{4,64})(?:\.new-[0-9a-f]+)?")
+_FOLDER: Final = late(r"run_([0-9a-f]{4,64})(?:\.new-[0-9a-f]+)?")
 # Also one that a killed start has left half made.
-_FILE: Final = re.compile(r"\.?(scout|plan|summarize|merge|apply)_([0-9a-f]{4,64})\.md(?:\.[0-9a-f]+\.tmp)?")
+_FILE: Final = late(r"\.?(scout|plan|summarize|merge|apply)_([0-9a-f]{4,64})\.md(?:\.[0-9a-f]+\.tmp)?")
 
 
 @contextlib.contextmanager
 def published(layout: Layout, short_id: str, set_: Iterable[CommandFile]) -> Iterator[Path]:
     """Have the commands of a run in their folder for the time of the ``with``; OperatorError over budget (T130)."""
     target = layout.commands(short_id)
-    with files.reported("write the run's slash commands"), files.Lock(layout.repo_lock, Rank.REPO):
+    with files.reported("write the run's slash commands"), locks.Lock(layout.repo_lock, Rank.REPO):
         _inside(layout, target.parent)
         commands.check_budget(in_use(layout), tuple(set_))
         # Built under a name that git is told to ignore, so that a kill in between leaves nothing in the operator's

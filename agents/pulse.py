@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
-
-from agents import cycles
+from agents import cycles, records
 from agents.model import Status
+from agents.records import dataclass
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from typing import Final
 
 HEARTBEAT: Final = 6.0
 """Seconds between the beginnings of an agent's cycles (seed 004; F8)."""
@@ -71,11 +70,11 @@ def after(pulse: Pulse, ended: Ended, began: float, now: float, heartbeat: float
     due = max(now, began + heartbeat)
     if not ended.failed:
         # A cycle that the operator stopped says nothing about its agent.
-        return dataclasses.replace(pulse, due=due, crashes=0, rests=0), 0.0
+        return records.replace(pulse, due=due, crashes=0, rests=0), 0.0
     if pulse.crashes + 1 < CRASHES:
-        return dataclasses.replace(pulse, due=due, crashes=pulse.crashes + 1), 0.0
+        return records.replace(pulse, due=due, crashes=pulse.crashes + 1), 0.0
     rest = doubled(REST, pulse.rests, LONGEST_REST)
-    return dataclasses.replace(pulse, due=max(due, now + rest), crashes=0, rests=pulse.rests + 1), rest
+    return records.replace(pulse, due=max(due, now + rest), crashes=0, rests=pulse.rests + 1), rest
 
 
 def doubled(first: float, times: int, longest: float) -> float:

@@ -6,19 +6,20 @@ import contextlib
 import itertools
 import math
 import select
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Protocol
 
 from agents.errors import BoxError
 from agents.events import Progress, Result, reduce
 from agents.model import FailureKind
-from agents.procs import busy_ticks
-from agents.recorder import CHUNK
+from agents.recorder import BURST, CHUNK
+from agents.records import dataclass, field
 from agents.referee import Referee, trouble, unchanging
-from agents.timers import Due, Limits, Timers
+from agents.timers import Due, Limits
+from agents.vigil import Vigil
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+    from typing import Final
 
     from agents.events import Event
     from agents.follower import Follower
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from agents.procs import Child
     from agents.recorder import PipeRecorder, Recorder
     from agents.times import Clock
+    from agents.vigil import Listener
 
 _GATHER: Final = 0.25
 """Seconds for which wake-ups are gathered: an agent that writes a thousand short lines a second costs four looks, not a
@@ -37,22 +39,6 @@ _LOOK: Final = 1.0
 _SPOOL_LOOK: Final = 0.2
 # After the agent's own end its pipe may still be held by a grandchild: that one is ended, not waited for.
 _REAP_PATIENCE: Final = 15.0
-
-
-class Listener(Protocol):
-    """Who is told how the run goes on."""
-
-    def event(self, event: Event, progress: Progress) -> None:
-        """Take note of *event*, which led to *progress*."""
-        ...
-
-    def beat(self, progress: Progress, lines: int, *, signs: bool) -> None:
-        """Called at most about once a second; *signs* says whether the agent gave a sign of life since the last."""
-        ...
-
-    def stalled(self, *, silent: bool) -> None:
-        """Called when a run that is only to be marked falls silent, and when it speaks again."""
-        ...
 
 
 @dataclass(slots=True)
@@ -103,7 +89,7 @@ class Pump:
         self._clock = clock
         self._listener = listener
         self._referee = Referee(limits, stamp, free or follower.free)
-        self._timers = Timers(clock.mono(), clock.mono())
+        self._vigil = Vigil(child, limits, listener, clock.mono())
         self._ending = Ending()
         self._ordered: float | None = None
         """When the end of the tree was ordered."""
@@ -112,10 +98,10 @@ class Pump:
         self._reaped = False
         """Whether the guard has said so."""
         self._looked = self._beaten = clock.mono()
-        self._signs = False
-        self._marked = False
-        self._ticks: int | None = None
-        """CPU time of the tree when its silence began; None while it talks."""
+        self._unmeasured = 0
+        """Bytes recorded since the disk was looked at."""
+        self._crowded = False
+        """Whether the disk had no room left: until the tree is gone its pipes hold what else it says."""
         self._broken = False
 
     def run(self, interrupts: Interrupts) -> Ending:
@@ -150,11 +136,14 @@ class Pump:
         try:
             yield
         except (OSError, BoxError) as why:
-            self._broken = True
-            cause, message = trouble(why)
-            # Said even if the end was ordered before: an end that cannot be recorded is no good one.
-            self._ending.cause, self._ending.message = self._ending.cause or cause, self._ending.message or message
-            self._order(cause, message, polite=False)
+            self._lost(why)
+
+    def _lost(self, why: OSError | BoxError) -> None:
+        self._broken = True
+        cause, message = trouble(why)
+        # Said even if the end was ordered before: an end that cannot be recorded is no good one.
+        self._ending.cause, self._ending.message = self._ending.cause or cause, self._ending.message or message
+        self._order(cause, message, polite=False)
 
     def _patience(self) -> float:
         return max(min(_LOOK if self._child.stdout is not None else _SPOOL_LOOK, self._until_next()), 0.0)
@@ -162,7 +151,7 @@ class Pump:
     def _until_next(self) -> float:
         if self._ordered is not None:
             return math.inf
-        return self._timers.wait(self._limits, self._clock.mono())
+        return self._vigil.wait(self._clock.mono())
 
     def _gather(self, taken: int, now: float, interrupts: Interrupts) -> None:
         """Rest after a look at *now* that has *taken* little, so that wake-ups are few; no word is kept waiting."""
@@ -174,16 +163,16 @@ class Pump:
 
     def _record(self, poll: select.poll) -> int:
         """Take what is there and follow it; returns how many bytes it was."""
-        taken = self._stream.drain() if not self._full() else 0
-        if not self._broken:
-            self._stderr.drain()
+        taken = 0 if self._full() or self._crowded else self._stream.drain()
+        self._unmeasured += taken + (0 if self._broken or self._crowded else self._stderr.drain())
         self._silence_ended(poll)
         if taken:
             self._follow(self._follower.advance())
-            self._signed()
+            self._vigil.signed(self._clock.mono())
             self._judge()
-        if taken >= CHUNK:
-            # A flood takes in a second more than what is reserved.
+        if self._unmeasured >= BURST:
+            # A flood takes in a second more than what has to be left. Between two looks there is less than a burst, and
+            # one more of each stream.
             self._spare()
         if self._full():
             self._order(FailureKind.OUTPUT_LIMIT, self._too_much(), polite=False)
@@ -196,10 +185,10 @@ class Pump:
         return self._broken or self._stream.full
 
     def _silence_ended(self, poll: select.poll) -> None:
-        """A pipe whose writers are gone is ready for ever: it is not to be asked again."""
+        """A pipe whose writers are gone, or that is not to be read, is ready for ever: it is not to be asked again."""
         for handle, ended in (
-            (self._child.stdout, self._stream.ended or self._full()),
-            (self._child.stderr, self._stderr.ended or self._broken),
+            (self._child.stdout, self._stream.ended or self._full() or self._crowded),
+            (self._child.stderr, self._stderr.ended or self._broken or self._crowded),
         ):
             if handle is not None and ended:
                 with contextlib.suppress(KeyError):
@@ -209,11 +198,14 @@ class Pump:
         for event in events:
             self._ending.progress = reduce(self._ending.progress, event)
             if isinstance(event, Result):
-                self._timers = self._timers.result(self._clock.mono())
+                self._vigil.resulted(self._clock.mono())
             if self._ordered is None:
                 self._referee.heard(event, self._clock.mono())
-            with self._evidence():
+            try:
                 self._listener.event(event, self._ending.progress)
+            except (OSError, BoxError) as why:
+                # What else was said still counts.
+                self._lost(why)
 
     def _judge(self) -> None:
         """End what oversteps its limits; judged by all that was said together, so that a result that came counts."""
@@ -223,13 +215,6 @@ class Pump:
         self._follow(self._follower.recall())
         if verdict := self._referee.verdict(self._ending.progress):
             self._order(*verdict, polite=True)
-
-    def _signed(self) -> None:
-        self._signs, self._ticks = True, None
-        self._timers = self._timers.sign(self._clock.mono())
-        if self._marked:
-            self._marked = False
-            self._listener.stalled(silent=False)
 
     def _hear(self, ready: set[int]) -> None:
         if self._child.line.fileno() not in ready:
@@ -263,29 +248,16 @@ class Pump:
         if self._ordered is not None:
             self._gone = self._gone or now - self._ordered > self._limits.grace + _REAP_PATIENCE
             return
-        due = self._timers.due(self._limits, now)
+        due = self._vigil.due(now)
         if due is Due.SILENCE:
-            self._silent(now)
+            if not self._vigil.endures(self._ending.progress, now):
+                self._order(FailureKind.STALLED, f"It said nothing for {self._limits.stall_after:g} s.", polite=True)
         elif due is Due.TIMEOUT:
             self._order(FailureKind.TIMEOUT, f"It ran longer than {self._limits.timeout:g} s.", polite=True)
         elif due is Due.LINGER:
             self._ending.lingered = True
             self._ending.notes.append(f"it was still running {self._limits.linger:g} s after its result and was ended")
             self._order(None, "", polite=True)
-
-    def _silent(self, now: float) -> None:
-        """Silence is forgiven while a tool call is in flight and its tree works; else the run has stalled."""
-        ticks = busy_ticks(self._child.pid, self._child.start)
-        at_work = self._ending.progress.in_flight is not None and ticks > (self._ticks or 0)
-        self._ticks = ticks
-        if at_work:
-            self._signs = True
-        elif self._limits.on_stall == "reap":
-            self._order(FailureKind.STALLED, f"It said nothing for {self._limits.stall_after:g} s.", polite=True)
-        elif not self._marked:
-            self._marked = True
-            self._listener.stalled(silent=True)
-        self._timers = self._timers.sign(now)
 
     def _order(self, cause: FailureKind | None, message: str, *, polite: bool) -> None:
         """Order the end of the tree, once politely and once at once; the first cause stands."""
@@ -304,25 +276,25 @@ class Pump:
         self._beaten = now
         self._catch_up()
         self._child.wake()
-        if self._ticks is None and not self._signs and self._ending.progress.in_flight:
-            self._ticks = busy_ticks(self._child.pid, self._child.start)
-        self._listener.beat(self._ending.progress, self._follower.lines, signs=self._signs)
-        self._signs = False
+        progress = self._ending.progress
+        self._listener.beat(progress, self._follower.lines, signs=self._vigil.watch(progress))
         # After the heartbeat: a disk that is full already is told by the error that it gives.
         self._spare()
 
     def _spare(self) -> None:
         """End what leaves no room on the disk."""
+        self._unmeasured = 0
         shortage = self._referee.shortage() if self._ordered is None else None
         if shortage:
             # At once: the grace would let it fill what its own end needs.
+            self._crowded = True
             self._order(FailureKind.QUOTA, shortage, polite=False)
 
     def _catch_up(self) -> None:
         """Look at what came too fast, as far as a second's worth goes; in a pause, for a result before that as well."""
         self._follower.rest()
         self._follow(self._follower.advance())
-        if not self._signs:
+        if not self._vigil.signs:
             self._follow(self._follower.recall())
         self._judge()
 
@@ -345,7 +317,7 @@ class Pump:
             self._ending.cause, self._ending.message = FailureKind.OUTPUT_LIMIT, self._too_much()
         with self._evidence():
             # What an agent said in its last second is a sign of life too (T134).
-            self._listener.beat(self._ending.progress, self._follower.lines, signs=self._signs)
+            self._listener.beat(self._ending.progress, self._follower.lines, signs=self._vigil.signs)
         remark = self._referee.remark(self._ending.progress)
         self._ending.notes += [remark] if remark else []
         if self._stderr.dropped:

@@ -8,12 +8,14 @@ against each other.
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, get_type_hints
 
+from agents.records import dataclass
 from agents.verbs.words import Argument, Option
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from typing import Any, Final
 
 MODULES: Final = {
     "runs": ("scout", "plan", "review", "benchmark", "fix", "resume"),
@@ -35,7 +37,8 @@ class OddLine(Exception):  # noqa: N818 - an answer, not an error
     """A command line that is not plain."""
 
 
-class Taken(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Taken:
     """One parameter of a verb."""
 
     name: str
@@ -63,12 +66,9 @@ def understood(arguments: Sequence[str]) -> tuple[Callable[..., int], dict[str, 
 
 def takes(verb: Callable[..., int]) -> list[Taken]:
     """What *verb* takes, in order, as its annotations say."""
-    hints = get_type_hints(verb, include_extras=True)
-    return [
-        Taken(name, hint.__origin__, hint.__metadata__[0])
-        for name, hint in hints.items()
-        if hasattr(hint, "__metadata__")
-    ]
+    # The texts of our own functions: `typing.get_type_hints` does no more with them.
+    hints = ((name, eval(text, verb.__globals__)) for name, text in verb.__annotations__.items())  # noqa: S307
+    return [Taken(name, hint.__origin__, hint.__metadata__[0]) for name, hint in hints if hasattr(hint, "__metadata__")]
 
 
 def _values(taken: Sequence[Taken], words: list[str], defaults: int) -> dict[str, Any]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import errno
 import os
-from typing import TYPE_CHECKING, Final
 
 from agents import files
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pathlib import Path
+    from typing import Final
 
 CHUNK: Final = 1024 * 1024
 # What one call takes at most, so that the loop looks at its timers and parses in between.

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from typing import Final
+
+from agents.patterns import late
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Final
+
 
 REDACTED: Final = "[redacted]"
 """What stands where a secret stood: always the same, so that it tells nothing about what it hides."""
@@ -12,7 +18,7 @@ REDACTED: Final = "[redacted]"
 # Every pattern below must stay linear on hostile input and stable under a second pass. Hence: possessive quantifiers,
 # a literal that anchors each alternative, no look-ahead that scans, and a greedy last class that contains all letters
 # and digits, so that no second token can start exactly where one was replaced.
-_TOKENS: Final = re.compile(
+_TOKENS: Final = late(
     r"""(?<![A-Za-z0-9])(?:
       (?:AKIA|ASIA|AGPA|AIDA|AROA|ANPA|ANVA|AIPA)[A-Z0-9]{16}(?![A-Za-z0-9])   # AWS access key ids
     | gh[pousr]_[A-Za-z0-9]{20,}+ | github_pat_[A-Za-z0-9_]{20,}+              # GitHub
@@ -33,49 +39,49 @@ _TOKENS: Final = re.compile(
     )""",
     re.VERBOSE,
 )
-_SLACK_HOOK: Final = re.compile(r"(?<=hooks\.slack\.com/services/)[A-Za-z0-9_/-]{20,}+")
+_SLACK_HOOK: Final = late(r"(?<=hooks\.slack\.com/services/)[A-Za-z0-9_/-]{20,}+")
 # The body may be cut off, quoted, part of a diff or folded into a JSON string: its lines are what looks like base64 or
 # like a header. The markers alone, as code that looks for keys writes them, are no secret.
 _GAP: Final = r"""(?:[ \t\r\n"'+>|,\#]|-(?!-)|\\{1,4}[nrt])"""
 _KIND: Final = r"(?:[A-Z0-9]{1,12}\ ){0,4}PRIVATE\ KEY(?:\ BLOCK)?-----"
 _END: Final = rf"(?:{_GAP}*+ [A-Za-z0-9+/=]{{1,80}}+){{0,3}}+ {_GAP}*+ -?-----END\ {_KIND}"
-_PRIVATE_KEY: Final = re.compile(
+_PRIVATE_KEY: Final = late(
     rf"""-----BEGIN\ {_KIND}
         (?: (?:{_GAP}++ (?:[A-Za-z0-9+/=]{{16,}}+ | (?:Proc-Type|DEK-Info|Version|Comment):[^\n]*+))++ (?:{_END})?+
           | {_END} )""",
     re.VERBOSE,
 )
 # The password of ``scheme://user:password@host``; what begins like a placeholder of a template is none.
-_URL_PASSWORD: Final = re.compile(
+_URL_PASSWORD: Final = late(
     r"(?P<head>://[^\s/:@\"'<>`]{0,200}+:)(?!\[redacted\]@)(?P<value>[^\s/@\"'<>`{}$%*][^\s/@\"'<>`]*+)(?=@)"
 )
-_AUTHORIZATION: Final = re.compile(
+_AUTHORIZATION: Final = late(
     r"""(?P<head>\bauthorization\\?["']?[ \t]{0,4}[:=][ \t]{0,4}\\?["']?(?:bearer|basic|token|digest|apikey)[ \t]{1,4})
         (?P<value>[A-Za-z0-9._~+/=-]{6,}+)""",
     re.VERBOSE | re.IGNORECASE,
 )
-_BEARER: Final = re.compile(r"(?i)(?P<head>\bbearer[ \t]{1,4})(?P<value>[A-Za-z0-9._~+/=-]{16,}+)")
+_BEARER: Final = late(r"(?i)(?P<head>\bbearer[ \t]{1,4})(?P<value>[A-Za-z0-9._~+/=-]{16,}+)")
 _KEYWORD: Final = (
     r"pass(?:word|wd|phrase)|pwd|secret(?:[_-]?access)?(?:[_-]?key)?|token|api[_-]?key|account[_-]?key"
     r"|access[_-]?key(?:[_-]?id)?|private[_-]?key|signing[_-]?key|encryption[_-]?key|credentials?"
 )
-_ASSIGNMENT: Final = re.compile(
+_ASSIGNMENT: Final = late(
     rf"""(?P<head>(?P<key>{_KEYWORD})\\?["']?(?P<sep>[ \t]{{0,4}}(?:=>|:=|[:=])[ \t]{{0,4}}))
          (?: \\["'](?P<folded>[^"'\\\n]++)
            | "(?P<double>(?:[^"\\\n]|\\.)++) | '(?P<single>(?:[^'\\\n]|\\.)++) | `(?P<tick>[^`\n]++)
            | (?P<bare>[^\s"'`\\,;<>(){{}}\[\]|&]++) )""",
     re.VERBOSE | re.IGNORECASE,
 )
-_HAS_KEYWORD: Final = re.compile(_KEYWORD, re.IGNORECASE)
+_HAS_KEYWORD: Final = late(_KEYWORD, re.IGNORECASE)
 # For these any value will do; the others name things that are often plain words in code ("token", "key").
-_ANY_VALUE: Final = re.compile(r"pass|pwd|secret", re.IGNORECASE)
+_ANY_VALUE: Final = late(r"pass|pwd|secret", re.IGNORECASE)
 _SHORTEST: Final = 6
 # What a generator made is at least this long and no words.
 _GENERATED: Final = 16
-_PLACEHOLDER: Final = re.compile(
+_PLACEHOLDER: Final = late(
     r"[$%*~./{<]|x{4,}|(?:string|bytes|boolean|number|integer|required|optional|default|unknown)\Z", re.IGNORECASE
 )
-_IDENTIFIER: Final = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
+_IDENTIFIER: Final = late(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 # One pass can uncover what another should have seen; more than two are only needed by texts built for it.
 _ROUNDS: Final = 5
 
@@ -182,7 +188,7 @@ def _is_plain_data(found: re.Match[str], following: str, *, tight: bool) -> bool
 
 # Printable by Unicode's books, yet nothing is seen: joiners, fillers, Mongolian selectors, the braille blank.
 _INVISIBLE: Final = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0")
-_NOT_PLAIN: Final = re.compile(r"[^ -~]")
+_NOT_PLAIN: Final = late(r"[^ -~]")
 
 
 def visible(text: str, *, newlines: bool = False) -> str:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import errno
-from typing import TYPE_CHECKING
 
 from agents import budget, units
 from agents.errors import BoxError
 from agents.loops import Loops
 from agents.model import FailureKind
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import dataclasses
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
-
-from agents import budget, cycles, differing, settle
+from agents import budget, cycles, differing, records, settle
 from agents.follower import EFFORT, LINE, OPENING
 from agents.loops import Loops
 from agents.model import Actor, FailureKind, Phase, Status
 from agents.pump import Ending
+from agents.records import dataclass
 from agents.rereading import Heard, attentive, reread
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Final
+
     from agents.attempts import Attempt
     from agents.events import Dialect, Event, Progress
     from agents.layout import Box
@@ -77,7 +77,7 @@ def _base(recorded: RunState, before: RunState, heard: Heard, attempt: Attempt, 
     known = heard.greeted.session_id or earlier
     options = (known,) if actor is Actor.OWNER else (known, earlier, None, recorded.session_id)
     session = next((each for each in options if (each or heard.progress.session_id) == recorded.session_id), known)
-    return dataclasses.replace(
+    return records.replace(
         recorded, status=Status.ACTIVE, phase=Phase.FINALIZING, failure=None, usage=before.usage, model=before.model,
         session_id=session, cycle=before.cycle, notes=(), exit_code=None, events=0,
     )  # fmt: skip
@@ -178,7 +178,7 @@ def _paced(
         return state
     most = _reread(case, attentive(case.dialect), attempt.start or 0, attempt.end)
     if differing.between(recorded.usage, base.usage, ending.progress, most.progress):
-        state = dataclasses.replace(state, usage=recorded.usage)
+        state = records.replace(state, usage=recorded.usage)
     return _named(recorded, base, most, state) if _size(case, attempt) > OPENING else state
 
 
@@ -186,7 +186,7 @@ def _named(recorded: RunState, base: RunState, most: Heard, state: RunState) -> 
     """*state* with the names that one who read everything, *most*, heard, where those are the recorded ones."""
     model = most.progress.model or base.model
     session = most.greeted.session_id or base.session_id or most.progress.session_id
-    return dataclasses.replace(
+    return records.replace(
         state,
         model=model if model == recorded.model else state.model,
         session_id=session if session == recorded.session_id else state.session_id,

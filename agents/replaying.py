@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
 
-from agents import attempts, differing, files, journal, resuming, settle
+from agents import attempts, differing, files, journal, records, resuming, settle
 from agents.differing import NOTHING, Difference
 from agents.engines import registry
 from agents.errors import OperatorError
 from agents.model import Actor, IllegalStep, Phase, RunState, Status
 from agents.pump import Ending
+from agents.records import dataclass
 from agents.reliving import DEAF, Case, relive
 from agents.rereading import Heard
 from agents.timers import Limits
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from typing import Any, Final
 
     from agents.attempts import Attempt
     from agents.context import Context
@@ -81,7 +81,7 @@ def _team(context: Context, name: str, workers: tuple[str, ...]) -> Replay:
         lines, count = lines + done.lines, count + done.attempts
         if done.difference:
             what = f"agent {number}, {done.difference.what}"
-            return Replay(name, lines, count, dataclasses.replace(done.difference, what=what))
+            return Replay(name, lines, count, records.replace(done.difference, what=what))
     return Replay(name, lines, count, None)
 
 
@@ -154,7 +154,7 @@ def _ended(case: Case, attempt: Attempt, before: RunState, actor: Actor) -> _End
     """Feed the machine with the part of the stream that *actor* heard, and compare what comes out."""
     recorded = attempt.state
     if attempt.is_last:
-        recorded = dataclasses.replace(case.state, status=recorded.status)
+        recorded = records.replace(case.state, status=recorded.status)
     # A sweep rereads the stream of all attempts, and adds nothing to what is known of earlier ones.
     start = 0 if actor is Actor.WATCHDOG else attempt.start or 0
     try:

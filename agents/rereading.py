@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
+from agents import records
 from agents.events import Init, Progress, reduce
 from agents.follower import Follower
+from agents.records import dataclass
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
@@ -20,11 +19,11 @@ if TYPE_CHECKING:
 class Heard:
     """What a part of a stream tells."""
 
-    progress: Progress = dataclasses.field(default_factory=Progress)
+    progress: Progress = records.field(default_factory=Progress)
     lines: int = 0
     answer: str = ""
     """Of a program that prints plain text the end of it; empty for every other dialect."""
-    greeted: Progress = dataclasses.field(default_factory=Progress)
+    greeted: Progress = records.field(default_factory=Progress)
     """What was known when the agent last said who it is: a live supervisor writes that down at once."""
 
 
@@ -58,4 +57,4 @@ def reread(
 def attentive(dialect: Dialect) -> Dialect:
     """*dialect* read as nobody can who has to keep up: every line that could tell something, wherever it stands."""
     every = (*dialect.markers, *dialect.last, *dialect.opening, *dialect.counted)
-    return dataclasses.replace(dialect, markers=every, last=(), opening=(), counted=())
+    return records.replace(dialect, markers=every, last=(), opening=(), counted=())

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
-
 from agents import files, journal, policy, settle
 from agents.errors import OperatorError, Tampered
 from agents.model import Actor, Phase, Status, step
 from agents.times import iso
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any, Final
+
     from agents.context import Context
     from agents.engines.base import Engine
     from agents.layout import Box

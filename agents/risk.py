@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
 
+from agents.patterns import late
+from agents.records import dataclass
 from agents.redact import visible
 from agents.sensitive import ELEVATED, kinds_of
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
+    from typing import Final
 
     from agents.cleanroom import Change
 
@@ -104,8 +106,8 @@ _IGNORED: Final = dict.fromkeys(
     [*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF]
 )  # fmt: skip
 # NTFS gives long names a short second one.
-_SHORT: Final = re.compile(r"(?:git|\.git)~\d+")
-_MODULES: Final = re.compile(r"\.gitmodules|gitmod~\d+|gi7eba~\d+")
+_SHORT: Final = late(r"(?:git|\.git)~\d+")
+_MODULES: Final = late(r"\.gitmodules|gitmod~\d+|gi7eba~\d+")
 _OURS: Final = frozenset({".agents", ".claude", "agent_box"})
 
 
@@ -252,8 +254,8 @@ def _names(changes: Iterable[Change]) -> tuple[str, ...]:
 
 # --- The added lines of a patch ---------------------------------------------------------------------------------------
 
-_HUNK: Final = re.compile(rb"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
-_PLAIN: Final = re.compile(rb"[\t\r\x20-\x7e]*+")
+_HUNK: Final = late(rb"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
+_PLAIN: Final = late(rb"[\t\r\x20-\x7e]*+")
 
 
 def read_patch(patch: bytes) -> Text:

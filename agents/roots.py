@@ -6,12 +6,13 @@ import contextlib
 import os
 import pwd
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
 
 from agents.errors import HostError
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from typing import Final
 
 SYSTEM: Final = tuple(map(Path, (
     "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/run/current-system/sw",

@@ -8,16 +8,17 @@ import os
 import stat
 import subprocess
 import sys
-from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
 
 from agents import bubblewrap, files, guard, landlock, redact, roots, seccomp
 from agents.cell import Cell, Limits
 from agents.errors import HostError
+from agents.records import asdict, dataclass, replace
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from typing import Any, Final
 
 __all__ = ["Cell", "Limits", "Offer", "Wrapped", "describe", "in_memory", "offered", "wrap"]
 
@@ -92,8 +93,8 @@ def _full(argv: Sequence[str], cell: Cell, env: Mapping[str, str]) -> tuple[list
     command = [str(program), "--args", str(bubblewrap.ARGUMENTS), "--", *_limited(cell), *argv]
     # A network of its own has abstract sockets of its own; on the machine's a Landlock that knows of them shuts them.
     if cell.network and landlock.abi() >= landlock.SCOPE_SINCE and not bubblewrap.is_setuid(program):
-        files[landlock.ORDERS] = json.dumps({"scope": landlock.SCOPE_ABSTRACT}).encode()
-        command = [*_confining(), *command]
+        files[landlock.ORDERS] = landlock.packed({"scope": landlock.SCOPE_ABSTRACT})
+        command = [*landlock.command(landlock.ORDERS), *command]
     return command, files
 
 
@@ -114,10 +115,6 @@ def _limited(cell: Cell) -> tuple[str, ...]:
     return (prlimit, f"--nproc={cell.limits.processes}:{cell.limits.processes}", "--")
 
 
-def _confining() -> tuple[str, ...]:
-    return (sys.executable, "-IS", str(Path(landlock.__file__)), str(landlock.ORDERS))
-
-
 _DEVICES: Final = tuple(f"/dev/{name}" for name in ("null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts"))
 
 
@@ -128,9 +125,9 @@ def _partial(argv: Sequence[str], cell: Cell, env: Mapping[str, str]) -> tuple[l
     code = seccomp.program(os.uname().machine, nested=cell.nested, sockets=cell.network)
     orders = {
         **rules, "files": True, "tcp": not cell.network, "scope": landlock.SCOPE_ABSTRACT | landlock.SCOPE_SIGNAL,
-        "filter": code.hex() if code else "", "processes": None if os.geteuid() == 0 else cell.limits.processes,
+        "filter": code or b"", "processes": None if os.geteuid() == 0 else cell.limits.processes,
     }  # fmt: skip
-    return [*_confining(), *argv], {landlock.ORDERS: json.dumps(orders).encode()}
+    return [*landlock.command(landlock.ORDERS), *argv], {landlock.ORDERS: landlock.packed(orders)}
 
 
 def _rules(cell: Cell) -> dict[str, list[str]]:

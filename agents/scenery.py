@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING
 
 from agents import enclosure, git, journal, lessons, probe, procs, programs
 from agents.context import HOME, Context
 from agents.plan import Scene
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from agents.engines.base import Engine
     from agents.model import RunMeta

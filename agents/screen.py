@@ -8,12 +8,13 @@ import select
 import signal
 import sys
 import time
-from typing import TYPE_CHECKING, Any, Final
 
 from agents.interrupts import interrupts
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from typing import Any, Final
 
     from agents.interrupts import Interrupts
     from agents.watchview import Line

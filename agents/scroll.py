@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Final, Self
 
 from agents import files
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+    from typing import Final, Self
 
 PAGE: Final = 256 * 1024
 """Bytes that are read at once."""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import errno
 import struct
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
 
+from agents.records import dataclass
+
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from typing import Final
 
 ALLOW: Final = 0x7FFF0000
 KILL: Final = 0x80000000

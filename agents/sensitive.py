@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
 
+from agents.patterns import late
+from agents.records import dataclass, field
+
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Final
 
 
 def _matcher(*globs: str) -> re.Pattern[str]:
     """A pattern for paths whose end, from any folder on, matches one of *globs*; a star passes over slashes."""
-    return re.compile("(?:.*/)?(?:" + "|".join(fnmatch.translate(glob) for glob in globs) + ")", re.DOTALL)
+    return late("(?:.*/)?(?:" + "|".join(fnmatch.translate(glob) for glob in globs) + ")", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)

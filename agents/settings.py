@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
-
 from agents import accepts
+from agents.records import dataclass
 from agents.units import parse_duration
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any, Final
 
 
 @dataclass(frozen=True, slots=True)

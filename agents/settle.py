@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
-import hashlib
 import os
-from typing import TYPE_CHECKING, Any, Final
 
-from agents import budget, cycles, facts, files, plan, redact
+from agents import budget, cycles, digests, facts, files, plan, records, redact
 from agents.errors import Tampered
 from agents.layout import EVIDENCE, LATEST
 from agents.model import Actor, Failure, FailureKind, Phase, Status, step
 from agents.times import iso
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Any, Final
 
     from agents.events import Dialect, Result
     from agents.journal import Journal
@@ -175,7 +174,7 @@ def seal(box: Box) -> dict[str, str]:
 def hash_file(box: Box, name: str) -> str | None:
     """SHA-256 of the file *name* of the box, or None where it is not there."""
     with contextlib.suppress(OSError), os.fdopen(files.open_regular(box.path / name), "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+        return digests.of_file(file)
     return None
 
 
@@ -235,7 +234,7 @@ def ended(
         "cycle": cycles.told(meta, ending.progress) or state.cycle,
     }  # fmt: skip
     if state.status is not Status.ACTIVE and (state.status is status or _was_killed(kind, ending)):
-        return dataclasses.replace(state, **settled)
+        return records.replace(state, **settled)
     failure = Failure(kind=kind, message=message, last_safe_artifact=artifact) if kind else None
     return step(state, status, actor, failure=failure, **settled)
 

@@ -5,16 +5,17 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
 
 from agents import ledger, redact
 from agents.engines.stream_json import STREAM_JSON
 from agents.events import Fact, ToolCall, ToolResult, decode
+from agents.records import dataclass
 from agents.tally import share
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from typing import Any, Final
 
 STEPS: Final = 6
 """Steps kept of an agent's run, the newest."""

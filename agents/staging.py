@@ -5,19 +5,18 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import secrets
-import shutil
 import stat
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
 
-from agents import files, git
+from agents import copies, files, git
 from agents.cleanroom import ABSENT
 from agents.errors import HostError, OperatorError
 from agents.redact import visible
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
+    from typing import Final
 
     from agents.cleanroom import Change, CleanRoom
     from agents.git import Repository
@@ -56,10 +55,10 @@ def merged_index(repo: Repository, room: CleanRoom, index: Path, new: Path, befo
         new.unlink(missing_ok=True)
     elif any(index.parent.glob("sharedindex.*")):
         # A split index leads to a second file beside the operator's; as one file it can be carried into the room.
-        shutil.copy2(index, new)
+        copies.copy(index, new)
         with_index(repo, new, "-c", "core.splitIndex=false", "update-index", "--no-split-index")
     else:
-        shutil.copy2(index, new)
+        copies.copy(index, new)
     room.output("read-tree", "-i", "-m", before, after, index=new, tree=repo.root)
     if new.exists():
         # The journal comes next, and a recovery goes by both.
@@ -168,23 +167,28 @@ class Stage:
         self.folder = folder
         self.root = root
 
-    def fill(self, repo: Repository, room: CleanRoom, tree: str, changes: Sequence[Change], index: Path) -> None:
-        """Write the new files of *changes* as they will be in the checkout, through a scratch *index* of *tree*.
+    def fill(self, repo: Repository, room: CleanRoom, index: Path, changes: Sequence[Change], scratch: Path) -> None:
+        """Write the new files of *changes* as they will be in the checkout, from the *index* that will be.
 
         The operator's conversions apply (line ends, LFS, encryption), by the attributes that are in force today: an
-        attribute that the merge brings must not start a program (G32). Raises HostError.
+        attribute that the merge brings must not start a program (G32); for that *scratch* is another index, with the
+        attributes of today. Raises HostError.
         """
         # What an earlier attempt left would pass for prepared.
         files.remove_tree(self.folder)
         files.make_folder(self.folder)
         wanted = [change for change in changes if change.new_mode != ABSENT]
         plain = [change for change in wanted if not _is_attributes(change)]
-        room.output("read-tree", tree, index=index)
-        self._hide_attributes(room, changes, index)
+        if changes_attributes(changes):
+            copies.copy(index, scratch)
+            self._hide_attributes(room, changes, scratch)
+            index = scratch
         listed = b"".join(change.path + b"\0" for change in plain)
         if listed:
             prefix = f"--prefix={self.folder}/"
-            with_index(repo, index, "checkout-index", "--force", "--stdin", "-z", prefix, stdin=listed)
+            # An operator may have had git pass over a file that is part of the merge all the same.
+            words = ("checkout-index", "--force", "--ignore-skip-worktree-bits", "--stdin", "-z", prefix)
+            with_index(repo, index, *words, stdin=listed)
         # git would read these from where they are written to, so they are written by nobody's rules.
         for change in filter(_is_attributes, wanted):
             self._write_raw(room, change)
@@ -301,7 +305,9 @@ class Stage:
 
 def _copy(staged: Path, place: Path) -> None:
     """Move a file to another file system, whole or not at all."""
-    temporary = place.with_name(f".{secrets.token_hex(8)}.tmp")
+    import shutil
+
+    temporary = place.with_name(f".{os.urandom(8).hex()}.tmp")
     try:
         shutil.copy2(staged, temporary, follow_symlinks=False)
         temporary.replace(place)

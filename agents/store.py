@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import os
-from typing import TYPE_CHECKING, Final
 
-from agents import files, metafile, naming
+from agents import files, locks, metafile, naming, records
 from agents.errors import HostError, OperatorError, Tampered
 from agents.layout import LATEST, RUNS, Layout
 from agents.lockorder import Rank
 from agents.model import RunMeta, RunState
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
+    from typing import Final
 
     from agents.layout import Box
 
@@ -50,7 +50,7 @@ class Store:
         with files.reported("reserve a run id"):
             return files.create(self.layout.ids / short_id, name.encode())
 
-    def claim(self, meta: RunMeta, state: RunState, extra: Mapping[str, bytes]) -> files.Lock:
+    def claim(self, meta: RunMeta, state: RunState, extra: Mapping[str, bytes]) -> locks.Lock:
         """Make the box of *meta*, whole or not at all; returns its owner lock, held.
 
         It is built in a staging folder that is renamed when everything in it is on disk. The marker in ``active/``
@@ -70,15 +70,15 @@ class Store:
                 raise
         return lock
 
-    def own(self, name: str, timeout: float = 0) -> files.Lock | None:
+    def own(self, name: str, timeout: float = 0) -> locks.Lock | None:
         """The owner lock of the run *name*, held, or None where its owner lives (waiting *timeout* seconds).
 
         Raises OperatorError where there is no such run (any more).
         """
-        lock = files.Lock(self.box(name).owner_lock, Rank.OWNER)
+        lock = locks.Lock(self.box(name).owner_lock, Rank.OWNER)
         return lock if self._take(name, lock, timeout) else None
 
-    def _take(self, name: str, lock: files.Lock, timeout: float = -1) -> bool:
+    def _take(self, name: str, lock: locks.Lock, timeout: float = -1) -> bool:
         """Take *lock*, which lies in the box of the run *name*; raises OperatorError where there is no box."""
         try:
             with contextlib.suppress(FileNotFoundError):
@@ -115,14 +115,14 @@ class Store:
             changed = change(state)
             if changed == state:
                 return state
-            written = dataclasses.replace(changed, revision=state.revision + 1)
+            written = records.replace(changed, revision=state.revision + 1)
             files.write(box.state, written.to_json(), durable=durable, ordered=True)
         return written
 
     @contextlib.contextmanager
     def _alone(self, name: str) -> Iterator[None]:
         """Hold the lock on the state of the run *name*; raises OperatorError where there is no box."""
-        lock = files.Lock(self.box(name).state_lock, Rank.STATE)
+        lock = locks.Lock(self.box(name).state_lock, Rank.STATE)
         self._take(name, lock)
         try:
             yield
@@ -136,7 +136,7 @@ class Store:
             files.make_folder(folder)
         with self._alone(meta.run_name):
             files.write(box.meta, metafile.dump(meta.to_dict()))
-            files.write(box.state, dataclasses.replace(state, revision=state.revision + 1).to_json())
+            files.write(box.state, records.replace(state, revision=state.revision + 1).to_json())
 
     def active(self) -> dict[str, str]:
         """Short id to run name of every run that may be ACTIVE."""
@@ -210,11 +210,11 @@ def _id_of(name: str) -> str | None:
     return parsed.short_id if parsed else None
 
 
-def _build(layout: Layout, staging: Path, meta: RunMeta, state: RunState, extra: Mapping[str, bytes]) -> files.Lock:
+def _build(layout: Layout, staging: Path, meta: RunMeta, state: RunState, extra: Mapping[str, bytes]) -> locks.Lock:
     box = type(layout.box("x"))(staging)
     for folder in (staging, staging / "raw", staging / "private", box.outbox):
         files.make_folder(folder)
-    lock = files.Lock(box.owner_lock, Rank.OWNER)
+    lock = locks.Lock(box.owner_lock, Rank.OWNER)
     if not lock.acquire(timeout=0):
         raise HostError("A new box is already owned by somebody.", "Type: ./agent doctor")
     contents = {"meta.yaml": metafile.dump(meta.to_dict()), "state.json": state.to_json(), **extra}

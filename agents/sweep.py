@@ -3,26 +3,41 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import time
-from typing import TYPE_CHECKING, Any, Final
 
-from agents import cycles, cycling, files, glance, plan, policy, procs, publish, rereading, settle, watchdog
+from agents import (
+    cycles,
+    cycling,
+    files,
+    glance,
+    locks,
+    plan,
+    policy,
+    procs,
+    publish,
+    records,
+    rereading,
+    settle,
+    watchdog,
+)
 from agents.engines import registry
 from agents.errors import BoxError
 from agents.events import PLAIN
-from agents.layout import OWNER_LOCK, STALE
+from agents.layout import DATA, OWNER_LOCK, STALE
 from agents.lockorder import Rank
 from agents.model import Actor, Failure, FailureKind, Phase, Status, step
 from agents.pump import Ending
 from agents.watchdog import Facts, Verdict
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
+    from typing import Any, Final
 
     from agents.context import Context
     from agents.events import Dialect
+    from agents.layout import Layout
     from agents.model import RunMeta, RunState
 
 _MOMENT: Final = 0.5
@@ -45,10 +60,22 @@ def sweep(context: Context) -> list[str]:
             context.say(f"{name}: it cannot be looked at: {why.strerror}.")
     _collect(context)
     _unlock(context)
+    if told := unfinished(context.layout):
+        context.say(f"{told} Type: ./agent hollow restore FILE")
     with contextlib.suppress(BoxError):
         if glance.is_behind(str(context.layout.ledger), str(context.layout.dashboard)):
             context.journal.catch_up()
     return changed
+
+
+def unfinished(layout: Layout) -> str:
+    """A sentence on the `hollow restore` that was cut off, or nothing; while agents live there is none to be told."""
+    left = glance.set_aside(str(layout.data))
+    if not left or locks.is_locked(layout.live_lock):
+        return ""
+    there = "may be the old one or the restored one" if layout.memory.is_dir() else "is not in its place"
+    what = f"A restore of the agents' memory was cut off: it {there}, and {DATA}/{left[0]} is left."
+    return f"{what} The next one removes that, or puts it aside or back."
 
 
 def _tend(context: Context, short_id: str, name: str) -> bool:
@@ -58,14 +85,34 @@ def _tend(context: Context, short_id: str, name: str) -> bool:
     if _cut_off(context, name):
         from agents import gate
 
-        return gate.recover(context, name) is not None
+        return gate.recover(context, name) is not None and _follow(context, name)
     state = context.store.load(name)
     verdict = watchdog.judge(state, facts(context, name, state), _patience(context, state))
     if verdict in {Verdict.FINE, Verdict.FOREIGN}:
         return False
-    if verdict is Verdict.SETTLED and files.is_locked(context.store.box(name).owner_lock):
-        # Its supervisor is about to be done with it, or a gate has it in hand.
+    # Locked: its supervisor is about to be done with it, or a gate has it in hand.
+    if verdict is Verdict.SETTLED and (
+        locks.is_locked(context.store.box(name).owner_lock) or (state.workers and not _follow(context, name))
+    ):
         return False
+    changed = _bring_to_end(context, name, state, verdict)
+    if verdict is Verdict.SETTLED:
+        _follow(context, name)
+    return changed
+
+
+def _follow(context: Context, name: str) -> bool:
+    """Have several agents' run stand as they do, where *name* is it or one of them; False where a gate is at work."""
+    # A gate was killed between its word on the one and on the other.
+    if context.store.meta(name).team is None and not context.store.load(name).workers:
+        return True
+    from agents import choosing
+
+    return not locks.is_locked(context.layout.merge_lock) and choosing.follow(context, name)
+
+
+def _bring_to_end(context: Context, name: str, state: RunState, verdict: Verdict) -> bool:
+    """What :func:`_recover` does, if nobody else has the run *name* in hand; *state* and *verdict* are of before."""
     # A moment of patience: whoever looks whether the lock is held keeps others from taking it meanwhile.
     owner = context.store.own(name, timeout=_MOMENT)
     if owner is None:
@@ -109,7 +156,7 @@ def facts(context: Context, name: str, state: RunState, *, owned: bool = False) 
     return Facts(
         host_id=procs.host_id(),
         boot_id=procs.boot_id(),
-        owner_alive=not owned and files.is_locked(context.store.box(name).owner_lock),
+        owner_alive=not owned and locks.is_locked(context.store.box(name).owner_lock),
         child_alive=procs.is_alive(state.pid, state.pid_start),
         wall=context.clock.wall(),
         mono=context.clock.mono(),
@@ -265,7 +312,7 @@ def _catch_up(context: Context, meta: RunMeta, state: RunState, *, alone: bool =
     elif state.status not in _ENDS:
         # Only the gate writes those, and it tells the ledger: this one was written by somebody else.
         failure = Failure(kind=FailureKind.AIRLOCK_BREACH, message="Its state was changed by somebody else.")
-        forged = dataclasses.replace(state, status=Status.CRASHED, failure=failure, merge=None, phase=Phase.SETTLED)
+        forged = records.replace(state, status=Status.CRASHED, failure=failure, merge=None, phase=Phase.SETTLED)
         context.store.restore(meta, forged)
         settle.record(context.store, context.journal, meta, forged, recovered=True)
     else:
@@ -317,7 +364,7 @@ def _unlock(context: Context) -> None:
 
 def _is_owned(path: Path) -> bool:
     """Whether what is in the making at *path* has a living owner; a link is one that was about to be swapped in."""
-    return not path.is_symlink() and files.is_locked(path / OWNER_LOCK)
+    return not path.is_symlink() and locks.is_locked(path / OWNER_LOCK)
 
 
 def _collect_verified(context: Context) -> None:
@@ -325,7 +372,7 @@ def _collect_verified(context: Context) -> None:
     folder = context.layout.trees.parent / "verify"
     if not folder.is_dir() or not any(folder.iterdir()):
         return
-    lock = files.Lock(context.layout.merge_lock, Rank.MERGE)
+    lock = locks.Lock(context.layout.merge_lock, Rank.MERGE)
     if lock.acquire(timeout=0):
         with contextlib.ExitStack() as undo, contextlib.suppress(OSError):
             undo.callback(lock.release)

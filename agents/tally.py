@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
 
+from agents import records
+from agents.records import dataclass, field
+
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Final
 
 TOKENS: Final = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
 """The kinds of tokens that are counted. They do not overlap: what came from a cache is not in ``input_tokens``."""
@@ -22,8 +24,9 @@ LARGEST: Final = 2**53
 
 def counts(told: object) -> dict[str, int]:
     """The numbers of tokens in *told*, which is foreign input, under the names of :data:`TOKENS`; never raises."""
-    given = told if isinstance(told, dict) else {}
-    return {name: given[name] for name in TOKENS if is_count(given.get(name))}
+    if not told or not isinstance(told, dict):
+        return {}
+    return {name: told[name] for name in TOKENS if is_count(told.get(name))}
 
 
 def is_count(value: object) -> bool:
@@ -58,7 +61,7 @@ class Tally:
         """The tally after *spend*: of one message the largest numbers count, each part repeats what it extends."""
         if spend.message is None:
             turns = self.turns + (spend.turn and bool(spend.counts))
-            return dataclasses.replace(self, turns=turns, closed=summed(self.closed, counts(spend.counts)))
+            return records.replace(self, turns=turns, closed=summed(self.closed, counts(spend.counts)))
         known, name = dict(self.open), spend.message[:_NAME]
         turns = self.turns + (spend.turn and name not in known)
         known[name] = largest(known.get(name, {}), counts(spend.counts))

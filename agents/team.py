@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import os
 import time
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, Literal
 
-from agents import choosing, control, core, files, gate, plan, procs, redact, resuming, settle, verifying, views
+from agents import (
+    choosing,
+    control,
+    core,
+    files,
+    gate,
+    locks,
+    plan,
+    procs,
+    records,
+    redact,
+    resuming,
+    settle,
+    verifying,
+    views,
+)
 from agents.context import prepare
 from agents.engines.base import Command
 from agents.errors import BoxError, OperatorError
@@ -20,8 +33,10 @@ from agents.pump import Ending
 from agents.sweep import sweep
 from agents.times import iso
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from typing import Any, Final, Literal
 
     from agents.context import Context
     from agents.engines.base import Brief
@@ -79,7 +94,7 @@ def start(
 
 def with_engine(context: Context, engine: str) -> Context:
     """*context* as an agent with *engine* has it."""
-    return dataclasses.replace(context, config=dataclasses.replace(context.config, engine=engine))
+    return records.replace(context, config=records.replace(context.config, engine=engine))
 
 
 def _together(
@@ -116,7 +131,7 @@ _TOLD: Final = frozenset({"command", "scripted"})
 
 def _for(ask: Ask, engine: str) -> Ask:
     """*ask* as an agent of *engine* gets it."""
-    return ask if engine in _TOLD else dataclasses.replace(ask, argv=())
+    return ask if engine in _TOLD else records.replace(ask, argv=())
 
 
 def _employ(ask: Ask, engine: str, words: Sequence[str], whole: str) -> str:
@@ -131,7 +146,7 @@ def _note(context: Context, meta: RunMeta, workers: Sequence[str]) -> None:
     def change(state: RunState) -> RunState:
         """*state* with its workers."""
         # Its agents have airlocks, it has none itself.
-        return dataclasses.replace(state, workers=tuple(workers), phase=Phase.RUNNING, worktree_path=None)
+        return records.replace(state, workers=tuple(workers), phase=Phase.RUNNING, worktree_path=None)
 
     context.store.update(meta.run_name, change)
 
@@ -139,7 +154,7 @@ def _note(context: Context, meta: RunMeta, workers: Sequence[str]) -> None:
 def _wait(context: Context, meta: RunMeta, workers: Sequence[str], pending: Interrupts) -> None:
     """Wait until no agent has a supervisor any more; whoever asks to stop stops them all, each time he asks."""
     passed, beaten = 0, context.clock.mono()
-    while any(files.is_locked(context.store.box(name).owner_lock) for name in workers):
+    while any(locks.is_locked(context.store.box(name).owner_lock) for name in workers):
         if pending.count > passed:
             passed = pending.count
             _stop(context, workers)
@@ -154,7 +169,7 @@ def _beat(context: Context, meta: RunMeta) -> None:
     now = iso(context.clock.wall())
     # A sign of life is not worth an end: a disk that is full for a moment need not keep the agents from going on.
     with contextlib.suppress(BoxError, OSError):
-        context.store.update(meta.run_name, lambda state: dataclasses.replace(state, last_heartbeat=now), durable=False)
+        context.store.update(meta.run_name, lambda state: records.replace(state, last_heartbeat=now), durable=False)
 
 
 def _stop(context: Context, workers: Sequence[str]) -> None:
@@ -179,7 +194,7 @@ def _settle(context: Context, meta: RunMeta, workers: Sequence[str], ending: End
     )
     for name in workers:
         # One that was merged while others still worked.
-        choosing.follow(context, name)
+        choosing.follow(context, name, owned=True)
     return context.store.load(meta.run_name) if state.status is Status.REVIEW else state
 
 

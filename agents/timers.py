@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
-from dataclasses import dataclass
 from enum import StrEnum
+
+from agents import records
+from agents.records import dataclass
 
 
 class Due(StrEnum):
@@ -55,11 +56,11 @@ class Timers:
 
     def sign(self, now: float) -> Timers:
         """The agent gave a sign of life at *now*."""
-        return dataclasses.replace(self, last_sign=now)
+        return records.replace(self, last_sign=now)
 
     def result(self, now: float) -> Timers:
         """The agent said that it is done at *now*; the first time counts."""
-        return self if self.result_at is not None else dataclasses.replace(self, result_at=now)
+        return self if self.result_at is not None else records.replace(self, result_at=now)
 
     def deadlines(self, limits: Limits) -> dict[Due, float]:
         """The instant at which each limit will be over."""

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import os
 import time
-from typing import TYPE_CHECKING, Final
 
-from agents import events, files, redact
+from agents import events, files, locks, redact
 from agents.errors import OperatorError
 from agents.sweep import dialect_of
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import IO
+    from typing import IO, Final
 
     from agents.context import Context
     from agents.events import Dialect, Event
@@ -67,7 +67,7 @@ class _Lines:
 
 def _lives(context: Context, name: str) -> bool:
     """Whether anything may still be added: its supervisor holds the lock from before the first byte to the end."""
-    return files.is_locked(context.store.box(name).owner_lock)
+    return locks.is_locked(context.store.box(name).owner_lock)
 
 
 def render(line: bytes, dialect: Dialect) -> str | None:

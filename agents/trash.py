@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import subprocess
-from typing import TYPE_CHECKING, Final
 
 from agents import files
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pathlib import Path
+    from typing import Final
 
 LARGE: Final = 2000
 """Files and folders above which emptying is left to a process of its own: below, it takes some twenty milliseconds."""
@@ -51,6 +51,8 @@ def _is_large(folder: Path) -> bool:
 
 def _emptied_behind(grave: Path) -> bool:
     """Start the emptying of *grave* and come back; False where that is not possible here."""
+    import subprocess
+
     try:
         # As young as the move: a sweep of the next minutes lets it be.
         os.utime(grave)

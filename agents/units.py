@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import math
-import re
 import reprlib
-from typing import Final
 
 from agents.errors import OperatorError
+from agents.patterns import late
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Final
+
 
 Written = str | int | float
 """A duration or a size as it arrives: typed, from the environment, or a number from code."""
@@ -22,15 +26,15 @@ _SECONDS: Final = {"w": 604_800.0, "d": 86_400.0, "h": 3600.0, "m": 60.0, "s": 1
 _NUMBER: Final = r"[0-9]{1,19}(?:\.[0-9]{1,9})?"
 # Largest unit first and each at most once: "30m1h" and "5m5m" are slips of the keyboard, not durations.
 # ``\s?``, not ``\s*``: adjoining stars would try every way to share a row of blanks.
-_DURATION: Final = re.compile(r"\s?".join(rf"(?:(?P<{unit}>{_NUMBER})\s?{unit})?" for unit in _SECONDS))
-_PLAIN: Final = re.compile(_NUMBER)
+_DURATION: Final = late(r"\s?".join(rf"(?:(?P<{unit}>{_NUMBER})\s?{unit})?" for unit in _SECONDS))
+_PLAIN: Final = late(_NUMBER)
 # "KB" is 1000 and "KiB" 1024, as the standards have it; a bare "K" could be either and is refused.
 _BYTES: Final = {"": 1, "b": 1} | {
     letter + suffix: base**power
     for power, letter in enumerate("kmgt", 1)
     for suffix, base in (("b", 1000), ("ib", 1024))
 }
-_SIZE: Final = re.compile(rf"({_NUMBER})\s?([a-z]{{0,3}})")
+_SIZE: Final = late(rf"({_NUMBER})\s?([a-z]{{0,3}})")
 _STEP: Final = 1024
 _BINARY: Final = ("B", "KiB", "MiB", "GiB", "TiB")
 

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import json
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
 
-from agents import files, plan
+from agents import files, plan, records
 from agents.errors import HostError
+from agents.records import dataclass
 from agents.redact import redact, visible
 from agents.risk import Flag, touching
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
+    from typing import Final
 
     from agents.checks import Checked
     from agents.cleanroom import Change, CleanRoom
@@ -146,7 +146,7 @@ def flags(found: Sequence[Verified]) -> tuple[Flag, ...]:
 
 def record(path: Path, tree: str, found: Sequence[Verified]) -> None:
     """Write how the commands ended on the result *tree* to *path* (verify.json)."""
-    results = [{**dataclasses.asdict(each), "passed": each.passed} for each in found]
+    results = [{**records.asdict(each), "passed": each.passed} for each in found]
     with files.reported("write verify.json"):
         files.write(path, json.dumps({"tree": tree, "commands": results}, indent=1).encode() + b"\n")
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 from agents.model import Phase, Status
+from agents.records import dataclass
 from agents.times import epoch
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from agents.model import RunState
 

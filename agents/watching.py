@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
 
 from agents import files, naming, sightings, tally
 from agents.errors import BoxError
 from agents.policy import AGENTS
+from agents.records import dataclass, field
 from agents.sightings import Scene, Seen, Step
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
+    from typing import Any, Final
 
     from agents.layout import Layout
     from agents.store import Store

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import math
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final
 
+from agents import records
+from agents.records import dataclass
+
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from typing import Final
 
     from agents.sightings import News, Scene, Seen, Step
 
@@ -117,7 +119,7 @@ def plain(scene: Scene, width: int) -> str:
 
 def as_json(scene: Scene) -> str:
     """Return *scene* as JSON, each agent with the name of its band."""
-    fields = dataclasses.asdict(scene)
+    fields = records.asdict(scene)
     bands = [None if seen.load is None else band(seen.load) for seen in scene.agents]
     fields["agents"] = [{**seen, "band": named} for seen, named in zip(fields["agents"], bands, strict=True)]
     return json.dumps(fields, indent=1)

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
 
-from agents import airlock, checks, commons, enclosure, environment, files, furnish, policy, procs, settle
+from agents import airlock, checks, commons, enclosure, environment, files, furnish, policy, procs, records, settle
 from agents.engines.base import BASE_ENV
 from agents.errors import BoxError, HostError
+from agents.records import dataclass, field
 from agents.redact import visible
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+    from typing import Any, Final
 
     from agents.airlock import Airlock, Export
     from agents.checks import Checked
@@ -65,7 +65,7 @@ def ready(context: Context, made: RunPlan, stop: Callable[[], bool]) -> Bench:
             _set_up(context, made, bench, command, stop)
     # What stands in the airlock before its agent comes is not the agent's work. Looking costs, so only if need be.
     touched = given.paths or setup
-    bench = dataclasses.replace(bench, furnished=given.record(opened)) if touched else bench
+    bench = records.replace(bench, furnished=given.record(opened)) if touched else bench
     if not stop():
         files.write(box.room / _HANDED, procs.boot_id().encode())
     return bench

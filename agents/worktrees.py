@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import os
+import stat
 import time
-from typing import TYPE_CHECKING, Final
 
-from agents import files, git, trash
+from agents import files, git, locks, trash
 from agents.errors import HostError
 from agents.lockorder import Rank
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+    from typing import Final
 
 LOCK: Final = "agent-box.lock"
 """In the common git directory: linked work trees have data folders of their own, but share the registrations."""
@@ -27,7 +29,7 @@ _NOTE_CAP: Final = 64 * 1024
 @contextlib.contextmanager
 def locked(repo: git.Repository) -> Iterator[None]:
     """Hold the lock of *repo*'s registrations: `git worktree add` fails beside another one (N03, fact 5)."""
-    lock = files.Lock(repo.common_dir / LOCK, Rank.WORKTREES)
+    lock = locks.Lock(repo.common_dir / LOCK, Rank.WORKTREES)
     if not lock.acquire(_WAIT):
         raise HostError(
             f"Another Agent Box works on the work trees for more than {_WAIT:.0f} s.", "Type: ./agent status"
@@ -51,6 +53,8 @@ def add(repo: git.Repository, path: Path, name: str, base: str, staging: Path) -
         if os.path.lexists(path):
             raise HostError(f"{path} is in the way.", f"Look at it, then move it away: mv {path} {path}.old")
         for pause in (*_PAUSES, None):
+            if _registered(repo, path, name, base):
+                return
             done = git.run(repo.root, *words, sealed=True)
             if done.returncode == 0:
                 _keep(repo, path, name)
@@ -59,6 +63,59 @@ def add(repo: git.Repository, path: Path, name: str, base: str, staging: Path) -
             if pause is None:
                 raise HostError(f"git makes no work tree: {git.last_words(done)}", "Type: git worktree list")
             time.sleep(pause)
+
+
+def _registered(repo: git.Repository, path: Path, name: str, base: str) -> bool:
+    """Write the registration in git's own format (gitrepository-layout), each file on the disk before the next.
+
+    Returns False, with nothing done, where git knows better what belongs in it, or where something is in the way.
+    """
+    entry = repo.common_dir / "worktrees" / name
+    if not _is_plain(repo, base) or not _taken(entry):
+        return False
+    with files.reported("register the airlock"):
+        # First what makes even a half of it ours, and keeps `git worktree prune` away; what makes git see it goes last.
+        _put(entry / "locked", os.fsencode(name))
+        path.mkdir()
+        _put(path / ".git", b"gitdir: " + os.fsencode(os.path.realpath(entry)))
+        _put(entry / "HEAD", base.encode())
+        _put(entry / "commondir", b"../..")
+        _put(entry / "gitdir", _link(path))
+        for folder in (entry, entry.parent, path):
+            files.sync_folder(folder)
+    return True
+
+
+def _is_plain(repo: git.Repository, base: str) -> bool:
+    """Whether four files are all of a registration: no settings, patterns, rights or refs of another kind."""
+    own = git.own_dir(repo)
+    more = (repo.common_dir / "reftable", own / "config.worktree", own / "info" / "sparse-checkout")
+    return (
+        len(base) in git.IDS
+        and not base.strip("0123456789abcdef")
+        and not any(os.path.lexists(each) for each in more)
+        and not repo.common_dir.stat().st_mode & stat.S_ISGID
+    )
+
+
+def _taken(entry: Path) -> bool:
+    try:
+        entry.parent.mkdir(exist_ok=True)
+        entry.mkdir()
+    except OSError:
+        return False
+    return True
+
+
+def _put(path: Path, line: bytes) -> None:
+    with path.open("xb", buffering=0) as file:
+        files.write_all(file.fileno(), line + b"\n")
+        os.fsync(file.fileno())
+
+
+def _link(path: Path) -> bytes:
+    """What a registration says of the work tree at *path*."""
+    return os.fsencode(os.path.realpath(path.parent) + f"/{path.name}/.git")
 
 
 def _keep(repo: git.Repository, path: Path, name: str) -> None:
@@ -88,11 +145,14 @@ def vouching(repo: git.Repository, path: Path, name: str) -> Path | None:
 def _vouches(entry: Path, path: Path, name: str) -> bool:
     reason, link = _note(entry / "locked"), _note(entry / "gitdir")
     if not link:
-        # git was killed while it made the registration: the reason is the first thing it writes. A power cut leaves
-        # even that empty; the folder has the name of the work tree's, which is the run's own.
-        return reason == os.fsencode(name) or (reason == b"" and entry.name == name)
-    ours = os.fsencode(os.path.realpath(path.parent) + f"/{path.name}/.git")
-    return link == ours and reason in {None, os.fsencode(name)}
+        # Its making was cut short: the reason is the first thing in it. A power cut leaves even that empty, or nothing
+        # yet; the folder has the name of the work tree's, which is the run's own.
+        return reason == os.fsencode(name) or (entry.name == name and (reason == b"" or _is_empty(entry)))
+    return link == _link(path) and reason in {None, os.fsencode(name)}
+
+
+def _is_empty(folder: Path) -> bool:
+    return folder.is_dir() and not folder.is_symlink() and not any(folder.iterdir())
 
 
 def _note(path: Path) -> bytes | None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, cast
-
 from agents.errors import OperatorError
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from typing import Any, Final
 
     import yaml
 
@@ -33,7 +33,8 @@ def entries(text: str, path: str) -> list[tuple[yaml.Node, yaml.Node]]:
         return []
     if root.tag != "tag:yaml.org,2002:map":
         raise OperatorError(f"{path} line {line_of(root.start_mark)}: these are not settings.", _ONE_A_LINE)
-    return cast("list[tuple[yaml.Node, yaml.Node]]", root.value)
+    found: list[tuple[yaml.Node, yaml.Node]] = root.value
+    return found
 
 
 def _compose(text: str, path: str) -> yaml.Node | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import itertools
 import json
@@ -13,7 +12,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from agents import ledger, naming, plan, policy
+from agents import ledger, naming, plan, policy, records
 from agents.layout import Layout
 from agents.model import Phase, RunMeta, RunState, Status
 from agents.store import Store
@@ -197,7 +196,7 @@ def _finished(number: int, task: str, short_id: str) -> Finished:
         created_at=iso(start),
     )  # fmt: skip
     begun = RunState(started_at=iso(start), model="reflex", config_hash=meta.config_hash, boot_id="b", host_id="h")
-    state = dataclasses.replace(
+    state = records.replace(
         begun, status=Status.DONE, phase=Phase.SETTLED, ended_at=iso(start + 42), exit_code=0, events=6, revision=6,
         session_id="58b1cb51-ad36-4a11-8cc8-f9691dc97602", usage={"input_tokens": 0, "output_tokens": 0},
     )  # fmt: skip

@@ -40,7 +40,7 @@ def pace(bench: Bench) -> Case:
     slow_tee = fed(bench, slow, bench.command(here, "tee", os.devnull))
     kept = Shared(_Killed(bench).work)
     candidates = {
-        "paced": pump(bench, "replay", *fast.argv),
+        "paced": pump(bench, "command", *fast.argv),
         "idle": pump(bench, "command", "sleep", str(seconds)),
         "tee": fed(bench, fast, bench.command(here, "tee", os.devnull)),
         "again": fed(bench, fast, bench.command(here, "tee", os.devnull)),
@@ -91,7 +91,7 @@ def _rows(many: int, seconds: float) -> list[Row]:
 
 def _many(bench: Bench, agent: Command, many: int, seconds: float) -> Cost:
     """Processor time of *many* supervisors together; ``count`` is the memory of the largest, in KiB of PSS."""
-    command = supervisor(bench, "replay", *agent.argv)
+    command = supervisor(bench, "command", *agent.argv)
     began = time.perf_counter()
     with contextlib.ExitStack() as all_:
         running = [all_.enter_context(_started(command)) for _ in range(many)]

@@ -202,6 +202,50 @@ class TestOpening:
             here.open()
         assert (airlock.path / "work").exists()
 
+    def test_its_registration_is_what_git_would_have_made(self, here, airlock, root, tmp_path):
+        """It is written without git, in git's own format (gitrepository-layout)."""
+        theirs = tmp_path / "theirs"
+        plain_git(root, "worktree", "add", "-q", "--no-checkout", "--detach", "--lock", "--reason", "why", str(theirs))
+        names = {"HEAD", "commondir", "gitdir", "locked"}
+        read = [
+            {name: (root / ".git" / "worktrees" / each / name).read_text() for name in names}
+            | {".git": (tree / ".git").read_text()}
+            for each, tree in ((NAME, airlock.path), ("theirs", theirs))
+        ]
+        for each in read[1]:
+            read[1][each] = read[1][each].replace(str(theirs), str(airlock.path)).replace("/theirs", f"/{NAME}")
+        read[1]["locked"] = read[1]["locked"].replace("why", NAME)
+        assert read[0] == read[1]
+        told = plain_git(root, "worktree", "list", "--porcelain")
+        assert f"worktree {airlock.path}\nHEAD {here.base}\ndetached\nlocked {NAME}\n" in told
+        plain_git(airlock.path, "status", "--porcelain")
+        plain_git(root, "worktree", "prune", "--expire=now")
+        assert found(here) == airlock
+
+    @pytest.mark.parametrize("what", ["settings", "patterns", "rights", "in the way"])
+    def test_what_takes_git_is_left_to_git(self, here, root, what):
+        """Settings of each work tree, sparse patterns, a repository of several users, a name that is taken."""
+        taken = root / ".git" / "worktrees" / NAME
+        if what == "settings":
+            plain_git(root, "config", "extensions.worktreeConfig", "true")
+            plain_git(root, "config", "--worktree", "agent.box", "yes")
+        elif what == "patterns":
+            plain_git(root, "sparse-checkout", "set", "src")
+        elif what == "rights":
+            (root / ".git").chmod(0o2775)
+        else:
+            taken.mkdir(parents=True)
+            (taken / "locked").write_text("somebody else")
+        opened = here.open()
+        entry = worktrees.vouching(here.repo, opened.path, NAME)
+        # Of what is written by hand there is no such file.
+        assert (entry / "logs").exists()
+        assert (entry == taken) is (what != "in the way")
+        if what == "settings":
+            assert plain_git(opened.path, "config", "agent.box").strip() == "yes"
+        elif what == "patterns":
+            assert (entry / "info" / "sparse-checkout").exists()
+
     def test_the_operator_s_own_git_may_hold_a_lock_for_a_moment(self, here, root):
         """A try that fails is made again (fact 5)."""
         (root / ".git" / "worktrees").write_text("in the way for a moment")
@@ -630,7 +674,7 @@ class TestFindingAgain:
             close_(here)
         assert (airlock.path / "work").exists()
 
-    @pytest.mark.parametrize("stop", ["ls-tree", "read-tree", "worktree", "checkout-index"])
+    @pytest.mark.parametrize("stop", ["read-tree", "ls-files", "cat-file", "checkout-index"])
     @pytest.mark.parametrize("then", ["existing", "close"])
     def test_killed_in_the_middle_of_opening(self, here, root, tmp_path, stop, then):
         """SIGKILL at each step of the opening: what comes next finds nothing or cleans up, and opening works again (S5)."""
@@ -657,6 +701,29 @@ class TestFindingAgain:
         (half / "locked").write_text(NAME)
         assert found(here) is None
         assert not half.exists()
+
+    @pytest.mark.parametrize("files", [(), ("locked",), ("locked", "HEAD"), ("locked", "HEAD", "commondir")])
+    def test_killed_in_the_middle_of_registering(self, here, airlock, root, files):
+        """Whatever is there of a registration but what makes git see it: it goes, and the next opening works (S5, G39)."""
+        entry = root / ".git" / "worktrees" / NAME
+        for each in entry.iterdir():
+            if each.name not in files:
+                each.unlink()
+        if not files:
+            # The folder of the work tree is made after the reason.
+            shutil.rmtree(airlock.path)
+        (here.box.room / "airlock.json").unlink()
+        assert found(here) is None
+        assert not entry.exists()
+        assert export(here.open()).patch == b""
+
+    def test_an_empty_registration_of_another_name_is_nobody_s(self, here, root):
+        """Who else is making one at this moment will not find it gone."""
+        other = root / ".git" / "worktrees" / "another"
+        other.mkdir(parents=True)
+        here.box.room.mkdir(parents=True)
+        assert found(here) is None
+        assert other.exists()
 
 
 class TestClosing:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import pytest
 
-from agents import approval
+from agents import approval, records
 from agents.approval import Statement
 from agents.errors import OperatorError
 from agents.risk import Flag
@@ -76,13 +74,13 @@ def test_without_isolation_an_approval_proves_nothing(isolation, trusted, allowe
     assert "--branch" in refusal.value.hint
 
 
-@pytest.mark.parametrize("field", [field.name for field in dataclasses.fields(Statement)])
+@pytest.mark.parametrize("field", [field.name for field in records.fields(Statement)])
 def test_a_statement_is_bound_to_every_part_of_it(field):
     """M11: an approval of one thing is not one of another."""
     other: object = (Flag("ci", "It changes CI.", ("y",)),) if field == "flags" else "another"
-    changed = dataclasses.replace(STATEMENT, **{field: other})
+    changed = records.replace(STATEMENT, **{field: other})
     assert changed.digest() != STATEMENT.digest()
-    assert dataclasses.replace(STATEMENT).digest() == STATEMENT.digest()
+    assert records.replace(STATEMENT).digest() == STATEMENT.digest()
 
 
 def test_without_a_terminal_the_error_says_what_to_type():

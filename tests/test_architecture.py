@@ -17,7 +17,7 @@ FILES = sorted(path for package in ("agents", "hollow") for path in (ROOT / pack
 DOORS = {
     "git": {"agents.git"},
     "psutil": {"agents.procs"},
-    "filelock": {"agents.files"},
+    "filelock": {"agents.locks"},
     "yaml": {"agents.yamlfile", "agents.metafile", "agents.verbs.running"},
     "typer": {"agents.parser", "hollow.cli", "hollow.desk.cli"},
     "rich": {"agents.screen"},

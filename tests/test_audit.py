@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import shutil
 from pathlib import Path
 
 import pytest
 
-from agents import audit, git, ledger, plan, scroll, settle
+from agents import audit, git, ledger, plan, records, scroll, settle
 from agents.ledger import Head
 from agents.model import Actor, Status
 from agents.pump import Ending
@@ -276,7 +275,7 @@ def test_a_live_run_and_a_resumed_one_are_no_flaws(context, runs):
     assert flaws(context) == []
     (context.layout.active / "aaaa").write_text(runs[0])
     resumer = context.store.own(runs[0])
-    state = context.store.update(runs[0], lambda now: dataclasses.replace(now, status=Status.ACTIVE, attempt=2))
+    state = context.store.update(runs[0], lambda now: records.replace(now, status=Status.ACTIVE, attempt=2))
     context.store.box(runs[0]).stream.write_text("more\n")
     assert flaws(context) == []
     context.journal.append("run.resumed", runs[0], plan.facts(context.store.meta(runs[0]), state))

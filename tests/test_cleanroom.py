@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from agents import git
-from agents.cleanroom import ABSENT, CleanRoom
+from agents.cleanroom import ABSENT, CleanRoom, Counts, Survey
 from agents.errors import HostError, Tampered
 from tests.support.repos import commit, make_repo
 from tests.support.repos import git as plain_git
@@ -269,14 +269,14 @@ class TestTrees:
         tree = tree_with(room, head, a=None, b="new\n", d="d\n")
         seen = {each.path: (each.old_mode, each.new_mode) for each in room.changes(head, tree)}
         assert seen == {b"a.txt": ("100644", ABSENT), b"b.txt": ("100644", "100644"), b"d.txt": (ABSENT, "100644")}
-        files, added, removed, binary = room.numstat(head, tree)
-        assert (files, added, removed, binary) == (3, 2, 21, 0)
-        assert room.survey(head, tree) == (room.changes(head, tree), (3, 2, 21, 0), room.difference(head, tree))
-        assert room.survey(head, head) == ((), (0, 0, 0, 0), b"")
+        assert room.numstat(head, tree) == Counts(3, 2, 21, 0)
+        whole = Survey(room.changes(head, tree), Counts(3, 2, 21, 0), room.difference(head, tree))
+        assert room.survey(head, tree) == whole
+        assert room.survey(head, head) == Survey((), Counts(0, 0, 0, 0), b"")
 
     def test_a_binary_file_is_counted_as_one(self, root, room):
         head = plain_git(root, "rev-parse", "HEAD")
-        assert room.numstat(head, tree_with(room, head, x="\0\1")) == (1, 0, 0, 1)
+        assert room.numstat(head, tree_with(room, head, x="\0\1")) == Counts(1, 0, 0, 1)
 
     @given(pair=edits())
     @settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -293,7 +293,9 @@ class TestTrees:
             tree = airlock.room.snapshot(airlock.path)
             patch = airlock.room.difference(airlock.base, tree)
             assert listing(airlock, tree) == expected(new)
-            one_by_one = airlock.room.changes(airlock.base, tree), airlock.room.numstat(airlock.base, tree), patch
+            one_by_one = Survey(
+                airlock.room.changes(airlock.base, tree), airlock.room.numstat(airlock.base, tree), patch
+            )
             assert airlock.room.survey(airlock.base, tree) == one_by_one
             assert airlock.room.apply(airlock.base, patch) == tree
             exact = any(model.get(b".gitattributes") for model in pair)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 import shutil
 
 import pytest
 
-from agents import audit, collect, settle, workshop
+from agents import audit, collect, records, settle, workshop
 from agents.model import Phase, Status
 from agents.sweep import sweep
 from agents.times import iso
@@ -116,7 +115,7 @@ def test_a_sweep_after_a_removal_finds_nothing(context, hands):
 def test_without_an_end_the_start_counts(context, hands):
     """An old record knows no end."""
     name = over(context, hands, "aaaa", age=9 * DAY)
-    context.store.update(name, lambda state: dataclasses.replace(state, ended_at=None))
+    context.store.update(name, lambda state: records.replace(state, ended_at=None))
     assert collect.candidates(context, 8 * DAY, None) == [name]
     assert collect.candidates(context, 10 * DAY, None) == []
 
@@ -137,7 +136,7 @@ def airlocked(context, hands):
         name = made.meta.run_name
         context.store.update(
             name,
-            lambda state: dataclasses.replace(
+            lambda state: records.replace(
                 state, status=status, phase=Phase.SETTLED, ended_at=iso(hands.wall), patch=patch
             ),
         )
@@ -174,7 +173,7 @@ def test_work_that_nobody_has_carried_into_the_box_stays_with_its_box(context, a
     if carried:
         (context.layout.tree(name) / "later.txt").write_text("later\n")
     told = []
-    asked = dataclasses.replace(context, say=told.append)
+    asked = records.replace(context, say=told.append)
     assert collect.close(asked, name) is False
     collect.remove(asked, name)
     assert (context.layout.tree(name) / "made.txt").read_text() == "work\n"

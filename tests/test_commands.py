@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import json
 import re
@@ -12,6 +11,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agents import records
 from agents.commands import (
     BUDGET,
     LONGEST_DESCRIPTION,
@@ -89,20 +89,20 @@ RISKY = FILES[3]
 @pytest.mark.parametrize(
     "bad",
     [
-        dataclasses.replace(RISKY, invokable=True),
-        dataclasses.replace(RISKY, name="apply_a1b2", invokable=True),
-        dataclasses.replace(RISKY, text=RISKY.text.replace("invocation: true", "invocation: false")),
-        dataclasses.replace(RISKY, text=RISKY.text.replace("disable-model-invocation: true\n", "")),
-        dataclasses.replace(
+        records.replace(RISKY, invokable=True),
+        records.replace(RISKY, name="apply_a1b2", invokable=True),
+        records.replace(RISKY, text=RISKY.text.replace("invocation: true", "invocation: false")),
+        records.replace(RISKY, text=RISKY.text.replace("disable-model-invocation: true\n", "")),
+        records.replace(
             RISKY, text=RISKY.text.replace("invocation: true\n", "invocation: true\ndisable-model-invocation: false\n")
         ),
-        dataclasses.replace(
+        records.replace(
             RISKY,
             text=RISKY.text.replace("invocation: true\n", 'invocation: true\n"disable-model-invocation": false\n'),
         ),
-        dataclasses.replace(RISKY, text="disable-model-invocation: true\n"),
-        dataclasses.replace(RISKY, text="---\ndescription: x\n---\ndisable-model-invocation: true\n---\n"),
-        dataclasses.replace(RISKY, text=""),
+        records.replace(RISKY, text="disable-model-invocation: true\n"),
+        records.replace(RISKY, text="---\ndescription: x\n---\ndisable-model-invocation: true\n---\n"),
+        records.replace(RISKY, text=""),
     ],
     ids=range(9),
 )
@@ -118,7 +118,7 @@ def test_a_risky_command_that_a_model_could_invoke_is_refused(bad: CommandFile) 
 )
 def test_a_file_with_another_name_is_refused(name: str) -> None:
     with pytest.raises(Tampered, match="cannot be the name"):
-        render([dataclasses.replace(FILES[0], name=name)])
+        render([records.replace(FILES[0], name=name)])
 
 
 def test_two_files_of_one_name_are_refused() -> None:
@@ -172,7 +172,7 @@ def test_the_digest_knows_names_and_texts_but_no_order() -> None:
     assert re.fullmatch(r"[0-9a-f]{64}", digest(FILES))
     assert digest(FILES[:4]) != digest(FILES)
     assert digest(command_set(ID, NAME, DIR + "x")) != digest(FILES)
-    renamed = dataclasses.replace(FILES[0], name="probe_a1b2")
+    renamed = records.replace(FILES[0], name="probe_a1b2")
     assert digest((renamed, *FILES[1:])) != digest(FILES)
 
 

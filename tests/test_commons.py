@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING
 
 import pytest
 
-from agents import airlock, commons, cycles, plan
+from agents import airlock, commons, cycles, plan, records
 from agents.cleanroom import Change, CleanRoom
 from agents.context import prepare
 from agents.engines import registry
@@ -312,7 +311,7 @@ def test_the_patch_holds_the_whole_goal_and_no_other_on_the_operators_own_commit
     assert meta.repo_sha_start == head != meta.start
     assert names_in(found.export.patch) == {"workspace/cedar/a.md", "workspace/cedar/b.md", "design/d.md"}
     assert (found.export.files, found.export.added, found.strays) == (3, 3, ())
-    alone = carried(shop, dataclasses.replace(meta, run_name=meta.run_name + "0"), None, write(design__d_md="2\n"))
+    alone = carried(shop, records.replace(meta, run_name=meta.run_name + "0"), None, write(design__d_md="2\n"))
     assert names_in(alone.export.patch) == {"design/d.md"}
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
 import subprocess
 import sys
@@ -13,10 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agents import records
 from agents.config import OWN, PREFIX, RESERVED, TEMPLATE, Config, resolve
 from agents.errors import OperatorError
 
-FIELDS = [field.name for field in dataclasses.fields(Config)]
+FIELDS = [field.name for field in records.fields(Config)]
 DEFAULT = Config()
 UNCOMMENTED = re.sub(r"(?m)^# ([a-z_]+: )", r"\1", TEMPLATE)
 
@@ -150,7 +150,7 @@ def test_flag_before_environment_before_file_before_default(data: st.DataObject)
         f"{name}: {file[0]}\n" if file else None,
     )
     winner = flag or variable or file
-    expected = dataclasses.replace(DEFAULT, **{name: winner[1]}) if winner else DEFAULT
+    expected = records.replace(DEFAULT, **{name: winner[1]}) if winner else DEFAULT
     assert config == expected
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import json
 import signal
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agents import commons, cycles, cycling, plan, policy, settle, workshop
+from agents import commons, cycles, cycling, plan, policy, records, settle, workshop
 from agents.config import resolve
 from agents.context import prepare
 from agents.engines import registry
@@ -287,7 +286,7 @@ def finalizing(context, *, completed: bool) -> tuple[plan.RunPlan, str]:
     box = context.store.box(made.meta.run_name)
     box.stream.write_bytes(stream(*said, ("cycle.ended", {"goal_id": "goal-1", "outcome": "completed"})))
     context.store.update(
-        box.name, lambda now: dataclasses.replace(now, phase=Phase.FINALIZING, exit_code=0, worktree_path="there")
+        box.name, lambda now: records.replace(now, phase=Phase.FINALIZING, exit_code=0, worktree_path="there")
     )
     owner.release()
     return made, (workshop.export(context, made.meta, bench, goal="goal-1") or {})["airlock"]
@@ -325,7 +324,7 @@ def test_a_cycle_that_a_restart_cut_off_has_ended_well_only_where_the_commons_ho
         commons.accept(context, workshop.airlock.existing(
             context.repo, context.layout, context.store.box(name), made.meta.airlock_base
         ).room, made.meta, tree, "goal-1")  # fmt: skip
-    context.store.update(name, lambda now: dataclasses.replace(now, boot_id="before"))
+    context.store.update(name, lambda now: records.replace(now, boot_id="before"))
     assert sweep(context) == [name]
     assert context.store.load(name).status is (Status.DONE if committed else Status.CRASHED)
     assert (commits(repo), airlocks(repo)) == ((1, 0) if committed else (0, 1))
@@ -365,7 +364,7 @@ def test_a_cycle_killed_while_its_airlock_was_put_away_leaves_nothing(repo, half
     told = {"sha256": "", "tree": tree, "base": made.meta.repo_sha_start, "files": 1, "airlock": tree}
     state = context.store.update(
         made.meta.run_name,
-        lambda now: dataclasses.replace(now, status=Status.DONE, phase=Phase.SETTLED, patch=told),
+        lambda now: records.replace(now, status=Status.DONE, phase=Phase.SETTLED, patch=told),
     )
     settle.record(context.store, context.journal, made.meta, state)
     if half:
@@ -386,13 +385,11 @@ def test_an_airlock_that_was_not_put_away_any_more_goes_with_the_next_cycle(repo
     told = {"sha256": "", "tree": tree, "base": made.meta.repo_sha_start, "files": 1, "airlock": tree}
     context.store.update(
         made.meta.run_name,
-        lambda now: dataclasses.replace(now, status=Status.DONE, phase=Phase.SETTLED, patch=told),
+        lambda now: records.replace(now, status=Status.DONE, phase=Phase.SETTLED, patch=told),
     )
     assert airlocks(repo) == 1
     ask = Ask(run_type="cycle", task="one cycle of vault", agent="vault")
     cycling.begin(context, ask)
     assert airlocks(repo) == 1
-    assert (
-        cycling.begin(context, dataclasses.replace(ask, agent="cedar")).start == git(repo, "rev-parse", BRANCH).strip()
-    )
+    assert cycling.begin(context, records.replace(ask, agent="cedar")).start == git(repo, "rev-parse", BRANCH).strip()
     assert airlocks(repo) == 0

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from typing import Any
 
 import pytest
 
-from agents import desk, files, policy
+from agents import desk, glance, locks, policy, records
 from agents.context import prepare
 from agents.errors import BoxError, HostError, OperatorError, Tampered
 from agents.lockorder import Rank
+from hollow.desk import backup
 from tests.support import world
 from tests.support.boxes import claimed
 
@@ -79,9 +79,7 @@ def test_the_repository_has_no_say_in_what_is_asked(context):
     (context.repo.root / "hollow" / "__init__.py").write_text("print('mine')\n")
     (context.repo.root / "typer.py").write_text("print('mine')\n")
     hostile = {**context.environ, "PYTHONPATH": str(context.repo.root), "PYTHONSTARTUP": "x", "AGENT_BOX_MARK": "x"}
-    said = desk.ask(
-        dataclasses.replace(context, environ=hostile), ["requests", "list", "--repo", str(context.repo.root)]
-    )
+    said = desk.ask(records.replace(context, environ=hostile), ["requests", "list", "--repo", str(context.repo.root)])
     assert said == "No request is open."
 
 
@@ -125,14 +123,50 @@ def test_restore_waits_for_nobody(context, tmp_path):
         (context.layout.live_lock, Rank.LIVE),
         (context.layout.agent_lock(policy.AGENTS[-1]), Rank.AGENT),
     ):
-        held = files.Lock(path, rank)
+        held = locks.Lock(path, rank)
         assert held.acquire(timeout=0)
         with pytest.raises(OperatorError, match="The agents live"), desk.quiet(context):
             pytest.fail("it was quiet")
         held.release()
     with desk.quiet(context):
-        assert not files.Lock(context.layout.live_lock, Rank.LIVE).acquire(timeout=0)
-    assert files.Lock(context.layout.live_lock, Rank.LIVE).acquire(timeout=0)
+        assert not locks.Lock(context.layout.live_lock, Rank.LIVE).acquire(timeout=0)
+    assert locks.Lock(context.layout.live_lock, Rank.LIVE).acquire(timeout=0)
+
+
+def test_what_a_restore_that_was_killed_has_left_is_said(context, agent, tmp_path):
+    """`status` and `doctor` say it, and what to type; while a restore goes on, and after the next one, there is nothing."""
+    prepare(context)
+    memory, data = context.layout.memory, context.layout.data
+    (memory / "identity").mkdir(parents=True)
+    (memory / "claude_requests.jsonl").touch()
+    kept = tmp_path / "kept.tar.gz"
+    assert agent("hollow", "backup", str(kept)).returncode == 0
+    seen: list[list[str]] = []
+
+    def looks(*_: object) -> bool:
+        seen.append(glance.set_aside(str(data)))
+        return False
+
+    backup.restore(memory, kept, looks)
+    assert [len(names) for names in seen] == [1]
+    assert glance.set_aside(str(data)) == []
+    # As the kill leaves it: with and without the memory in its place.
+    left = data / seen[0][0]
+    left.mkdir()
+    there = "may be the old one or the restored one, and"
+    for what in (f"{there} .agents/{left.name} is left.", "is not in its place"):
+        done = agent("status")
+        assert f"A restore of the agents' memory was cut off: it {what}" in done.stderr
+        assert "Type: ./agent hollow restore FILE" in done.stderr
+        checks = {each["name"]: each for each in json.loads(agent("doctor", "--json").stdout)}
+        assert what in checks["memory"]["found"]
+        assert checks["memory"]["remedy"] == "./agent hollow restore FILE"
+        with locks.Lock(context.layout.live_lock, Rank.LIVE):
+            assert "was cut off" not in agent("status").stderr
+        memory.rename(tmp_path / "gone") if memory.is_dir() else None
+    assert agent("hollow", "restore", str(kept)).returncode == 0
+    assert "was cut off" not in agent("status").stderr
+    assert "memory" not in {each["name"] for each in json.loads(agent("doctor", "--json").stdout)}
 
 
 def test_a_run_that_uses_the_memory_is_waited_for(context):

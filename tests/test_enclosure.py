@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import subprocess
 import sys
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agents import checks, enclosure
+from agents import checks, enclosure, records
 from tests.support import boxes
 from tests.support.needs import needs_bwrap
 from tests.support.world import git
@@ -54,13 +53,13 @@ def context(tmp_path: Path) -> Context:
 def plan(context: Context, run_type: str = "scout", level: str = "none", **command: Any) -> RunPlan:
     """The plan of a run at the isolation *level* whose engine wants *command*."""
     made = boxes.planned(context, run_type=run_type)
-    wanted = dataclasses.replace(made.command, argv=("true",), **command)
-    state = dataclasses.replace(made.state, isolation=level)
-    return dataclasses.replace(made, command=wanted, state=state)
+    wanted = records.replace(made.command, argv=("true",), **command)
+    state = records.replace(made.state, isolation=level)
+    return records.replace(made, command=wanted, state=state)
 
 
 def with_settings(context: Context, **settings: Any) -> Context:
-    return dataclasses.replace(context, config=dataclasses.replace(context.config, **settings))
+    return records.replace(context, config=records.replace(context.config, **settings))
 
 
 # --- What is seen -----------------------------------------------------------------------------------------------------
@@ -113,7 +112,7 @@ def test_what_the_operator_types_is_readable_and_the_home_never(context: Context
     script.write_text("pass\n")
     made = plan(context)
     argv = (sys.executable, str(script), str(home), f"--key={home}/.ssh")
-    made = dataclasses.replace(made, command=dataclasses.replace(made.command, argv=argv))
+    made = records.replace(made, command=records.replace(made.command, argv=argv))
     cell = enclosure.cell(context, made, {**ENV, "HOME": str(home)})
     assert script in cell.read
     assert not [path for path in cell.read if path in {home, home / ".ssh", tmp_path, Path("/")}]
@@ -177,7 +176,7 @@ def test_credentials_of_submodules_and_secrets_of_linked_folders_are_hidden(cont
     module.write_text("[remote]\n")
     (repo / "deps").mkdir()
     (repo / "deps" / ".env").write_text("X=1\n")
-    given = dataclasses.replace(context, config=dataclasses.replace(context.config, link=("deps",)))
+    given = records.replace(context, config=records.replace(context.config, link=("deps",)))
     cell = enclosure.command_cell(given, "full", repo, repo / ".agents" / "p", enclosure.linked(given))
     assert {module, repo / "deps" / ".env"} <= set(cell.hide)
 
@@ -193,7 +192,7 @@ def test_a_folder_behind_a_link_or_of_the_box_is_not_linked(
     (repo / "alias").symlink_to(".agents")
     (repo / "in").mkdir()
     (repo / "in" / "out").symlink_to(tmp_path / "secret")
-    given = dataclasses.replace(context, config=dataclasses.replace(context.config, link=(name,)))
+    given = records.replace(context, config=records.replace(context.config, link=(name,)))
     assert enclosure.linked(given) == ()
 
 
@@ -217,7 +216,7 @@ def test_certificates_that_its_environment_names_are_readable(
     context: Context, name: str, value: str, seen: bool
 ) -> None:
     """Behind a proxy of the operator's own nothing could be reached without them; a repository's file names none."""
-    operators = dataclasses.replace(context, environ={**ENV, name: value})
+    operators = records.replace(context, environ={**ENV, name: value})
     assert (Path(value) in enclosure.cell(operators, plan(context), ENV).read) is seen
     assert not value or Path(value) not in enclosure.cell(context, plan(context), {**ENV, name: value}).read
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from agents import files
+from agents import files, locks
 from agents.errors import HostError
 from agents.lockorder import Rank
 from tests.support.boxes import child, ended, every_step, fork, killed_at_random, together, until
@@ -180,17 +180,17 @@ def test_a_lock_is_free_as_soon_as_its_holder_is_killed(tmp_path):
     path = tmp_path / "owner.lock"
 
     def hold():
-        with files.Lock(path, Rank.OWNER):
+        with locks.Lock(path, Rank.OWNER):
             signal.pause()
 
     with child(hold) as pid:
-        until(lambda: files.is_locked(path), "the lock of the child")
-        assert files.Lock(path, Rank.OWNER).acquire(timeout=0) is False
+        until(lambda: locks.is_locked(path), "the lock of the child")
+        assert locks.Lock(path, Rank.OWNER).acquire(timeout=0) is False
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
-        assert files.is_locked(path) is False
-        with files.Lock(path, Rank.OWNER):
-            assert files.is_locked(path)
+        assert locks.is_locked(path) is False
+        with locks.Lock(path, Rank.OWNER):
+            assert locks.is_locked(path)
     assert path.exists()
 
 
@@ -199,7 +199,7 @@ def test_two_that_probe_at_once_do_not_take_each_other_for_the_owner(tmp_path):
     path.touch()
 
     def probe():
-        assert not any(files.is_locked(path) for _ in range(2000))
+        assert not any(locks.is_locked(path) for _ in range(2000))
 
     together([probe] * 4)
 
@@ -215,7 +215,7 @@ def test_what_is_no_lock_file_is_not_locked(tmp_path, kind):
     elif kind == "file as folder":
         path.touch()
         path = path / "private"
-    assert files.is_locked(path) is False
+    assert locks.is_locked(path) is False
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="becoming another user needs root")
@@ -229,16 +229,16 @@ def test_a_lock_file_of_another_user_counts_as_held(tmp_path):
         # The folders above are closed to others, but not to a process that stands here already.
         os.chdir(tmp_path)
         os.setuid(65534)
-        assert files.is_locked(path.name)
+        assert locks.is_locked(path.name)
 
     assert ended(fork(look)) == 0
 
 
 def test_two_locks_of_one_process_exclude_each_other(tmp_path):
     """N20: a second holder is told so instead of waiting for itself."""
-    with files.Lock(tmp_path / "lock", Rank.OWNER):
-        assert files.Lock(tmp_path / "lock", Rank.OWNER).acquire(timeout=0.05) is False
-    assert files.Lock(tmp_path / "lock", Rank.OWNER).acquire(timeout=0.05)
+    with locks.Lock(tmp_path / "lock", Rank.OWNER):
+        assert locks.Lock(tmp_path / "lock", Rank.OWNER).acquire(timeout=0.05) is False
+    assert locks.Lock(tmp_path / "lock", Rank.OWNER).acquire(timeout=0.05)
 
 
 @pytest.mark.parametrize("kind", ["absent", "link", "dangling", "pipe", "folder", "device", "too long"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import os
 import random
 import shutil
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agents import core, guard
+from agents import core, guard, records
 from agents.model import FailureKind as K
 from agents.model import Phase, Status
 from tests.support import world
@@ -303,7 +302,7 @@ class TestABadEndThatIsCutOff:
         assert (known and known.kind) == failure
 
         def back(state):
-            return dataclasses.replace(state, status=Status.ACTIVE, phase=Phase.FINALIZING, exit_code=0, failure=known)
+            return records.replace(state, status=Status.ACTIVE, phase=Phase.FINALIZING, exit_code=0, failure=known)
 
         context.store.update(name, back)
         (context.layout.active / name.rpartition("__")[2]).write_text(name)

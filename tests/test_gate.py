@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import hashlib
 import json
 import os
@@ -14,7 +13,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from agents import airlock, audit, gate, judgement, procs
+from agents import airlock, audit, gate, judgement, procs, records
 from agents.errors import AgentError, OperatorError, Tampered
 from agents.model import Failure, FailureKind, Status
 from agents.sweep import sweep
@@ -273,8 +272,8 @@ class TestApproval:
 
     def test_unless_the_operator_himself_allows_it(self, context):
         name = reviewed(context, edit, isolation="none")
-        config = dataclasses.replace(context.config, trust_unsandboxed=True)
-        assert approved(dataclasses.replace(context, config=config), name).status is Status.MERGED
+        config = records.replace(context.config, trust_unsandboxed=True)
+        assert approved(records.replace(context, config=config), name).status is Status.MERGED
 
 
 class TestInside:
@@ -286,7 +285,7 @@ class TestInside:
         name = reviewed(context, edit)
         if act == "undo":
             approved(context, name)
-        agent = dataclasses.replace(context, environ={**context.environ, "AGENT_BOX_MARK": "/w/.agents/runs/x"})
+        agent = records.replace(context, environ={**context.environ, "AGENT_BOX_MARK": "/w/.agents/runs/x"})
         before = snapshot(context)
         acts = {
             "merge": lambda: gate.merge(agent, name, approve=digest(context, name)),
@@ -303,7 +302,7 @@ class TestInside:
         name = reviewed(context, edit)
         other = abandoned(context, "beef")
         me = {"pid": os.getpid(), "pid_start": procs.start_of(os.getpid())}
-        context.store.update(other, lambda now: dataclasses.replace(now, **me))
+        context.store.update(other, lambda now: records.replace(now, **me))
         assert "recorded agent" in refused(context, name, within=gate.inside_a_run)
 
     def test_a_child_that_sheds_its_environment_is_still_a_child(self, context):
@@ -342,7 +341,7 @@ class TestNotNow:
     def test_only_what_was_reviewed(self, context, now, words):
         """M16, M17."""
         name = reviewed(context, edit)
-        context.store.update(name, lambda state: dataclasses.replace(state, status=now))
+        context.store.update(name, lambda state: records.replace(state, status=now))
         assert words in refused(context, name)
 
     def test_a_run_that_is_owned(self, context):
@@ -468,7 +467,7 @@ class TestTampering:
 
     def change_state(self, context, name, **patch):
         state = context.store.load(name)
-        context.store.update(name, lambda now: dataclasses.replace(now, patch={**state.patch, **patch}))
+        context.store.update(name, lambda now: records.replace(now, patch={**state.patch, **patch}))
 
     @pytest.mark.parametrize("field", ["sha256", "tree", "base", "files", "added", "removed", "binary"])
     def test_the_state_alone(self, context, field):
@@ -489,7 +488,7 @@ class TestTampering:
     @pytest.mark.parametrize("fields", [{"isolation": "partial"}, {"config_hash": "00000000"}, {"patch": None}])
     def test_the_rest_of_the_state(self, context, fields):
         name = reviewed(context, edit)
-        context.store.update(name, lambda now: dataclasses.replace(now, **fields))
+        context.store.update(name, lambda now: records.replace(now, **fields))
         self.tampered(context, name)
 
     def test_the_envelope(self, context):
@@ -529,7 +528,7 @@ class TestTampering:
         """Fact 7, I4: every record agrees, the recomputation does not."""
         name = reviewed(context, edit)
         patch = {**context.store.load(name).patch, "tree": repos.git(context.layout.root, "rev-parse", "HEAD^{tree}")}
-        context.store.update(name, lambda now: dataclasses.replace(now, status=Status.ACTIVE))
+        context.store.update(name, lambda now: records.replace(now, status=Status.ACTIVE))
         gates.settle_review(context, name, patch)
         assert "does not give the tree" in self.tampered(context, name)
 
@@ -589,14 +588,14 @@ class TestReject:
     @pytest.mark.parametrize("now", [Status.ACTIVE, Status.DONE, Status.MERGED, Status.REJECTED])
     def test_only_what_can_be(self, context, now):
         name = reviewed(context, edit)
-        context.store.update(name, lambda state: dataclasses.replace(state, status=now))
+        context.store.update(name, lambda state: records.replace(state, status=now))
         with pytest.raises(OperatorError, match="nothing to reject"):
             gates.reject(context, name, "no")
 
     def test_what_crashed_can_be_as_well(self, context):
         name = reviewed(context, edit)
         failure = Failure(kind=FailureKind.OOM, message="killed")
-        context.store.update(name, lambda state: dataclasses.replace(state, status=Status.CRASHED, failure=failure))
+        context.store.update(name, lambda state: records.replace(state, status=Status.CRASHED, failure=failure))
         assert gates.reject(context, name, "no").status is Status.REJECTED
 
 
@@ -678,7 +677,7 @@ def test_an_undo_follows_the_ledger(context):
     name = reviewed(context, edit)
     state = approved(context, name)
     forged = {**state.merge, "before": repos.git(context.layout.root, "commit-tree", "-m", "x", "HEAD^{tree}")}
-    context.store.update(name, lambda now: dataclasses.replace(now, merge=forged))
+    context.store.update(name, lambda now: records.replace(now, merge=forged))
     before = snapshot(context)
     with pytest.raises(Tampered):
         gates.undo(context, name)

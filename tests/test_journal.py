@@ -8,14 +8,17 @@ import random
 import resource
 import signal
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
 
-from agents import git, journal, ledger, plan
+from agents import git, glance, journal, ledger, locks, plan
+from agents.dashboard import Dashboard
 from agents.errors import HostError, Tampered
 from agents.journal import Journal, state_home
 from agents.ledger import Head
+from agents.lockorder import Rank
 from agents.model import Status
 from tests.support.boxes import (
     Hands,
@@ -101,6 +104,86 @@ def test_an_entry_is_whole_or_absent_at_each_step_of_an_append(context):
         for where, head in context.journal.anchors().items()
         if (flaw := ledger.compare(head, context.journal.lines(), where))
     ]
+
+
+def test_of_many_that_anchor_at_once_each_finds_his_entry_anchored(context):
+    """One may keep the head for all who wait: whoever comes back knows that the ref vouches for what he has written."""
+    context.journal.append("run.started", "first", {})
+
+    def write(number):
+        context.journal.append("run.finished", f"run {number}", {"id": f"run {number}"}, anchor=True)
+        mine = next(json.loads(line)["seq"] for line in context.journal.lines() if f"run {number}".encode() in line)
+        kept = Head.from_json(git.read_anchor(context.repo))
+        assert kept is not None
+        assert kept.seq >= mine
+        assert ledger.compare(kept, context.journal.lines(), "the ref") is None
+        page = context.layout.dashboard.read_text("utf-8")
+        assert f"run {number}" in page
+
+    together([lambda number=number: write(number) for number in range(10, 22)])
+    check(context)
+    assert Head.from_json(git.read_anchor(context.repo)).seq == 13
+
+
+def test_what_is_anchored_already_is_not_anchored_again(context):
+    """The id of the ref is compared with those of the entry's head and of all that follow: that takes no git."""
+    context.journal.append("run.finished", "x", {}, anchor=True)
+    head = Head.from_json(git.read_anchor(context.repo))
+    ref = git.anchored(context.repo)
+    assert ref in git.blob_ids(head.to_json())
+    context.journal.append("run.progressed", "y", {})
+    before = sorted((context.repo.common_dir / "objects").rglob("*"))
+    context.journal._anchor(head)
+    assert (git.anchored(context.repo), sorted((context.repo.common_dir / "objects").rglob("*"))) == (ref, before)
+    # The newest is taken where the ref is behind, or lies where only git finds it.
+    subprocess.run(["git", "pack-refs", "--all"], cwd=context.repo.root, check=True)
+    assert git.anchored(context.repo) is None
+    context.journal._anchor(head)
+    assert Head.from_json(git.read_anchor(context.repo)).seq == 2
+
+
+def test_an_entry_that_was_cut_off_meanwhile_is_anchored_all_the_same(context):
+    """Somebody rewrites the ledger between entry and anchor: the ref remembers what had been written."""
+    context.journal.append("run.started", "x", {})
+    context.journal.append("run.finished", "x", {})
+    line = context.journal.lines()[-1]
+    head = Head(2, ledger.digest(line))
+    context.layout.ledger.write_bytes(b"".join(each + b"\n" for each in context.journal.lines()[:1]))
+    context.journal._anchor(head)
+    assert Head.from_json(git.read_anchor(context.repo)) == head
+
+
+def test_a_picture_is_as_old_as_what_it_shows(context):
+    """An entry that comes while it is drawn is younger, and known to be missing, though the file is written after it."""
+    context.journal.append("run.started", "first", {})
+    rows, layout = context.journal.rows, context.layout
+
+    def slow_rows():
+        found = rows()
+        # Another writer, that is killed before it draws.
+        line, _ = ledger.link(
+            context.journal._head(), time="t", event="run.finished", run="second", facts={"id": "second"}
+        )
+        context.journal._write(line)
+        return found
+
+    Dashboard(layout, slow_rows).draw()
+    assert "second" not in layout.dashboard.read_text("utf-8")
+    assert glance.is_behind(str(layout.ledger), str(layout.dashboard))
+    time.sleep(0.02)
+    context.journal.catch_up()
+    assert "second" in layout.dashboard.read_text("utf-8")
+    assert not glance.is_behind(str(layout.ledger), str(layout.dashboard))
+    # And what it shows is not drawn again.
+    before = layout.dashboard.stat().st_ino
+    Dashboard(layout, rows).draw(layout.ledger.stat().st_mtime_ns)
+    assert layout.dashboard.stat().st_ino == before
+
+
+def test_a_ledger_that_is_whole_is_looked_at_without_its_lock(context):
+    context.journal.append("run.started", "x", {})
+    with locks.Lock(context.layout.ledger_lock, Rank.LEDGER):
+        context.journal.check_head()
 
 
 def test_no_entry_is_lost_when_writers_are_killed_at_random(context):

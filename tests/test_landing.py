@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import shutil
 import signal
@@ -13,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from agents import git, landing, staging
+from agents import git, landing, records, staging
 from agents.cleanroom import CleanRoom
 from agents.errors import HostError, OperatorError, Tampered
 from agents.landing import Move
@@ -315,7 +314,7 @@ class TestBranch:
     """`--branch NAME`: a ref and nothing else."""
 
     def make(self, field):
-        return dataclasses.replace(field.move, target="refs/heads/look", before=None, checkout=False)
+        return records.replace(field.move, target="refs/heads/look", before=None, checkout=False)
 
     def test_a_new_branch_touches_no_checkout(self, field):
         edit(field.root)
@@ -337,7 +336,7 @@ class TestBranch:
     def test_and_it_can_be_taken_back(self, field):
         field.move = self.make(field)
         field.land()
-        field.move = dataclasses.replace(field.move, before=field.after, after=None)
+        field.move = records.replace(field.move, before=field.after, after=None)
         assert field.land().moved
         assert landing.where(field.repo, "refs/heads/look") == (None, "refs/heads/look", "")
 
@@ -420,6 +419,26 @@ class TestKinds:
         field.whole()
         assert status(field.root) == []
         assert not (field.root / "docs").exists()
+
+    @pytest.mark.parametrize("flag", ["--skip-worktree", "--assume-unchanged"])
+    def test_a_file_that_git_was_told_to_pass_over_is_merged_all_the_same(self, tmp_path, flag):
+        """Without a sparse checkout the flag says nothing of where the file is; the new index keeps it."""
+        field = Field(tmp_path, lambda root: (root / "kept.txt").write_text("changed\n"))
+        repos.git(field.root, "update-index", flag, "kept.txt")
+        field.land()
+        field.whole()
+        assert (field.root / "kept.txt").read_text() == "changed\n"
+
+    def test_what_is_staged_and_not_committed_stays_staged(self, tmp_path):
+        """The files that are put into the checkout come from an index that holds the operator's own edits as well."""
+        field = Field(tmp_path, lambda root: (root / "kept.txt").write_text("changed\n"))
+        (field.root / "src/app.py").write_text("print('mine')\n")
+        (field.root / "mine.txt").write_text("mine\n")
+        repos.git(field.root, "add", "src/app.py", "mine.txt")
+        field.land()
+        assert (field.root / "kept.txt").read_text() == "changed\n"
+        assert (field.root / "src/app.py").read_text() == "print('mine')\n"
+        assert sorted(status(field.root)) == ["A  mine.txt", "M  src/app.py"]
 
     def test_a_split_index(self, tmp_path):
         field = Field(tmp_path)
@@ -558,7 +577,7 @@ def test_what_was_put_in_the_way_after_the_crash_stays(field, obstacle):
 
 @pytest.mark.parametrize("at", range(2))
 def test_a_new_branch_that_was_cut_off_is_made(field, at):
-    field.move = dataclasses.replace(field.move, target="refs/heads/look", before=None, checkout=False)
+    field.move = records.replace(field.move, target="refs/heads/look", before=None, checkout=False)
     assert killed(field, at) == -signal.SIGKILL
     landed = landing.recover(field.repo, field.folder)
     assert landed == (landing.Landed(moved=True) if at else None)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import os
 import resource
 import subprocess
-import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -58,9 +56,9 @@ def test_the_siblings_of_what_is_hidden_are_allowed(
 def confined(orders: dict[str, Any], argv: Sequence[str], **more: Any) -> subprocess.CompletedProcess[str]:
     if landlock.abi() < landlock.SCOPE_SINCE:
         pytest.skip(f"Landlock here is version {landlock.abi()}")
-    given = sandbox.in_memory(json.dumps(orders).encode())
+    given = sandbox.in_memory(landlock.packed(orders))
     try:
-        command = [sys.executable, "-IS", landlock.__file__, str(given), *argv]
+        command = [*landlock.command(given), *argv]
         return subprocess.run(command, pass_fds=[given], capture_output=True, text=True, check=False, **more)
     finally:
         os.close(given)
@@ -139,7 +137,7 @@ def test_a_program_that_cannot_be_run_is_said(argv: list[str], tree: Path) -> No
 
 def test_a_filter_that_the_kernel_refuses_is_no_filter(tree: Path) -> None:
     """What cannot be put on ends the start; it never runs without it."""
-    done = confined({"filter": "00" * 8}, ["/bin/echo", "ran"], cwd=tree)
+    done = confined({"filter": bytes(8)}, ["/bin/echo", "ran"], cwd=tree)
     assert done.returncode == 1
     assert "ran" not in done.stdout
     assert "seccomp" in done.stderr

@@ -19,7 +19,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents import bootstrap
+from agents import bootstrap, venvs
 
 ROOT = Path(__file__).resolve().parent.parent
 PYTHON = os.path.realpath(getattr(sys, "_base_executable", sys.executable))
@@ -27,6 +27,9 @@ VERSION = "{}.{}".format(*sys.version_info[:2])
 SHELLS = [
     [found, *rest] for name, *rest in (["sh"], ["dash"], ["bash"], ["busybox", "sh"]) if (found := shutil.which(name))
 ]
+
+# What runs before there is an environment.
+LAUNCHING = ("bootstrap.py", "pythons.py", "venvs.py")
 
 PYPROJECT = """
 [project]
@@ -88,7 +91,8 @@ class Copy:
         self.world = world
         (self.home / "agents").mkdir(parents=True)
         shutil.copy(ROOT / "agent", self.home)
-        shutil.copy(ROOT / "agents" / "bootstrap.py", self.home / "agents")
+        for module in LAUNCHING:
+            shutil.copy(ROOT / "agents" / module, self.home / "agents")
         (self.home / "agents" / "__init__.py").touch()
         (self.home / "agents" / "__main__.py").write_text(ENTRY)
         self.depend("tinydep")
@@ -112,14 +116,14 @@ class Copy:
         return self.home / ".venv"
 
     @property
-    def place(self) -> bootstrap.Place:
-        return bootstrap.Place(self.home, self.venv)
+    def place(self) -> venvs.Place:
+        return venvs.Place(self.home, self.venv)
 
     def depend(self, *names: str) -> None:
         (self.home / "pyproject.toml").write_text(PYPROJECT.format(dependencies=json.dumps(names)))
 
-    def stamp(self) -> bootstrap.Stamp:
-        stamp = bootstrap.read_stamp(self.place)
+    def stamp(self) -> venvs.Stamp:
+        stamp = venvs.read_stamp(self.place)
         assert stamp is not None
         return stamp
 
@@ -148,6 +152,18 @@ class Copy:
             text=True,
             start_new_session=True,
         )
+
+
+# A command line that finds a package missing when it is at work already.
+COMMANDS = """
+import json, os, sys
+def run(argv):
+    if argv[0] == "absurd":
+        import nowhere_to_be_had
+    import tinydep
+    print(json.dumps({"argv": argv, "stdin": sys.stdin.read(), "mended": os.environ.get("AGENT_BOX_MENDED")}))
+    return 7
+"""
 
 
 @pytest.fixture
@@ -278,10 +294,10 @@ def test_a_broken_environment_is_seen_to_be_broken(made: Copy, tmp_path: Path, w
     shutil.copytree(made.venv, torn.venv, symlinks=True)
     stamp = made.stamp()._replace(venv=str(torn.venv))
     (torn.venv / ".ready").write_text(json.dumps(stamp._asdict()))
-    wanted = bootstrap.read_wanted(torn.home, (), stamp)
-    assert bootstrap.is_ready(torn.place, wanted, bootstrap.read_stamp(torn.place))
+    wanted = venvs.read_wanted(torn.home, (), stamp)
+    assert venvs.is_ready(torn.place, wanted, venvs.read_stamp(torn.place))
     WRECKS[wreck](torn)
-    assert not bootstrap.is_ready(torn.place, wanted, bootstrap.read_stamp(torn.place))
+    assert not venvs.is_ready(torn.place, wanted, venvs.read_stamp(torn.place))
 
 
 @pytest.mark.parametrize("wreck", ["dangling interpreter", "no packages"])
@@ -303,10 +319,10 @@ def test_a_broken_environment_is_made_anew(made: Copy, wreck: str) -> None:
 )
 def test_a_stamp_that_does_not_fit_is_not_believed(made: Copy, lie: dict) -> None:
     truth = made.stamp()
-    wanted = bootstrap.read_wanted(made.home, (), truth)
-    assert bootstrap.is_ready(made.place, wanted, truth)
+    wanted = venvs.read_wanted(made.home, (), truth)
+    assert venvs.is_ready(made.place, wanted, truth)
     (made.venv / ".ready").write_text(json.dumps((truth._replace(**lie))._asdict()))
-    assert not bootstrap.is_ready(made.place, wanted, bootstrap.read_stamp(made.place))
+    assert not venvs.is_ready(made.place, wanted, venvs.read_stamp(made.place))
     (made.venv / ".ready").write_text(json.dumps(truth._asdict()))
     made.start()  # the stamp is true again but as young as this test: the launcher asks, and nothing is made
     assert made.stamp() == truth
@@ -320,6 +336,43 @@ def test_a_moved_checkout_gets_its_environment_anew(made: Copy, copy: Copy) -> N
     assert "making" in done.stderr
     assert copy.stamp().venv == str(copy.venv)
     assert copy.answer()["venv"] == str(copy.venv)
+
+
+def test_a_package_missing_in_the_middle_of_a_command_is_fetched_and_the_command_runs_again(copy: Copy) -> None:
+    """By the true way in; the launcher's own look at the environment, which is a shell's, does not see it missing."""
+    for module in ("__main__.py", "packages.py"):
+        shutil.copy(ROOT / "agents" / module, copy.home / "agents")
+    (copy.home / "agents" / "lean.py").write_text("def main(argv):\n    return None\n")
+    (copy.home / "agents" / "cli.py").write_text(COMMANDS)
+    assert copy.start("first").returncode == 7
+    (package,) = copy.venv.glob("lib/python3*/site-packages/tinydep.py")
+    package.unlink()
+    done = copy.start("two words", "-x", "")
+    assert done.returncode == 7, done.stderr
+    assert json.loads(done.stdout) == {"argv": ["two words", "-x", ""], "stdin": "in", "mended": "1"}
+    assert "making" in done.stderr
+    again = copy.start("later")
+    assert (again.returncode, again.stderr, json.loads(again.stdout)["mended"]) == (7, "", None)
+    # What no environment will have is tried for once; what is not ours to mend is left alone.
+    lost = copy.start("absurd")
+    assert (lost.returncode, lost.stdout) == (4, "")
+    assert lost.stderr.count("making") == 1
+    assert "No module named 'nowhere_to_be_had'" in lost.stderr
+    entry = [str(copy.venv / "bin" / "python"), "-I", str(copy.home / "agents" / "__main__.py")]
+    installed = copy.start("absurd", command=entry)
+    assert (installed.returncode, installed.stdout) == (4, "")
+    assert "making" not in installed.stderr
+    assert "pip install --force-reinstall agent-box" in installed.stderr
+
+
+def test_a_package_of_the_machine_with_our_name_is_not_taken_for_ours(copy: Copy) -> None:
+    theirs = copy.world / "theirs" / "agents"
+    theirs.mkdir(parents=True)
+    (theirs / "__init__.py").write_text("raise SystemExit('theirs')")
+    path = fake_python(copy, "crowded", "", f"sys.path.insert(0, {json.dumps(str(theirs.parent))})")
+    done = copy.start("x", PATH=f"{path}:/usr/bin:/bin")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["argv"] == ["x"]
 
 
 def test_a_new_dependency_or_extra_is_added_in_place(copy: Copy) -> None:
@@ -356,7 +409,7 @@ def test_an_occupied_place_is_cleared_without_loss(copy: Copy, kind: str) -> Non
     }[kind]()
     said = io.StringIO()
     with (copy.world / "lock").open("w") as lock:
-        bootstrap.Maker(copy.place, bootstrap.Wanted((), (), 0), lock, said)._clear()
+        bootstrap.Maker(copy.place, venvs.Wanted((), (), 0), lock, said)._clear()
     assert copy.place.mark.is_file()
     assert not copy.venv.is_symlink()
     assert ("moved to" in said.getvalue()) is (kind != "empty")
@@ -514,16 +567,14 @@ def test_no_python_at_all(copy: Copy) -> None:
     assert "apt install" in done.stderr
 
 
-def test_bootstrap_keeps_the_syntax_of_old_pythons() -> None:
-    tree = ast.parse((ROOT / "agents" / "bootstrap.py").read_text(), feature_version=(3, 6))
+@pytest.mark.parametrize("module", [*LAUNCHING, "__init__.py"])
+def test_what_launches_keeps_the_syntax_of_old_pythons(module: str) -> None:
+    tree = ast.parse((ROOT / "agents" / module).read_text(), feature_version=(3, 6))
     top = {name.name for node in tree.body if isinstance(node, ast.Import) for name in node.names}
-    origins = {node.module for node in tree.body if isinstance(node, ast.ImportFrom)}
-    assert not (top | origins) & {
-        "__future__",
-        "dataclasses",
-        "tomllib",
-        "agents",
-    }  # younger than 3.6, or not there yet
+    origins = {node.module or "" for node in tree.body if isinstance(node, ast.ImportFrom)}
+    assert not (top | origins) & {"__future__", "dataclasses", "tomllib"}  # younger than 3.6
+    ours = {f"agents.{Path(each).stem}" for each in LAUNCHING}
+    assert {name for name in top | origins if name.startswith("agents")} <= ours  # nothing else is sure to be as old
     for node in ast.walk(tree):  # evaluated when the function is defined, where `str | None` is an error before 3.10
         if isinstance(node, ast.FunctionDef):
             hints = [node.returns, *(arg.annotation for arg in (*node.args.args, *node.args.kwonlyargs))]
@@ -531,30 +582,30 @@ def test_bootstrap_keeps_the_syntax_of_old_pythons() -> None:
 
 
 @given(st.one_of(st.binary(max_size=200), st.recursive(st.none() | st.booleans() | st.integers() | st.text(max_size=5),
-       lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(bootstrap.Stamp._fields), inner),
+       lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(venvs.Stamp._fields), inner),
        max_leaves=8).map(lambda value: json.dumps(value).encode())))  # fmt: skip
 def test_a_stamp_is_believed_or_not_but_never_raises(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
     venv = tmp_path_factory.getbasetemp() / f"stamp-{os.getpid()}"
     venv.mkdir(exist_ok=True)
     (venv / ".ready").write_bytes(content)
-    assert bootstrap.read_stamp(bootstrap.Place(venv, venv)) is None
+    assert venvs.read_stamp(venvs.Place(venv, venv)) is None
 
 
 @pytest.mark.parametrize("content", ["[" * 100_000, "{}", '{"venv": 1}', "null"])
 def test_an_absurd_stamp_is_not_believed(copy: Copy, content: str) -> None:
     copy.venv.mkdir()
     (copy.venv / ".ready").write_text(content)
-    assert bootstrap.read_stamp(copy.place) is None
+    assert venvs.read_stamp(copy.place) is None
 
 
 @pytest.mark.slow
 def test_the_environment_that_runs_the_tests_is_left_alone() -> None:
-    place = bootstrap.locate(ROOT, os.environ.get("AGENT_BOX_VENV", ""))
-    before = bootstrap.read_stamp(place)
+    place = venvs.locate(ROOT, os.environ.get("AGENT_BOX_VENV", ""))
+    before = venvs.read_stamp(place)
     if before is None or "test" not in before.extras:
         pytest.skip("these tests run in an environment that tests/run did not make")
-    wanted = bootstrap.read_wanted(ROOT, ("test",), before)
-    assert bootstrap.is_ready(place, wanted, before)
+    wanted = venvs.read_wanted(ROOT, ("test",), before)
+    assert venvs.is_ready(place, wanted, before)
     done = subprocess.run(
         [sys.executable, "-I", ROOT / "agents" / "bootstrap.py", "--test", ROOT],
         capture_output=True,
@@ -562,4 +613,4 @@ def test_the_environment_that_runs_the_tests_is_left_alone() -> None:
         timeout=60,
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-    assert bootstrap.read_stamp(place) == before
+    assert venvs.read_stamp(place) == before

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
 from typing import Any
 
 import pytest
 
-from agents import lessons, prompts, scenery
+from agents import lessons, prompts, records, scenery
 from agents.config import Config
 from agents.engines import registry
 from agents.engines.base import Program
@@ -145,7 +144,7 @@ def test_the_scene_holds_what_the_disk_says(context, engine, given):
     """T77: hollow's agents know their lessons themselves; everybody else is told."""
     (context.layout.data / "hollow").mkdir(parents=True)
     place(context.layout, {"environment": [{"text": RULE}]})
-    quiet = dataclasses.replace(context, config=dataclasses.replace(context.config, mind="reflex"))
+    quiet = records.replace(context, config=records.replace(context.config, mind="reflex"))
     looked = scenery.look(quiet, registry.engine(engine))
     assert looked.rules == given
     made = planned(engine=registry.engine("hollow"), rules=(PATH,))

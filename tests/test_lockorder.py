@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from agents import files, lockorder
+from agents import lockorder, locks
 from agents.lockorder import LockOrderError, Rank
 from tests.support.boxes import child, ended, fork, until
 
@@ -18,7 +18,7 @@ PAGE = ROOT / "docs" / "architecture.md"
 
 
 def lock(tmp_path, rank, name="a"):
-    return files.Lock(tmp_path / f"{rank.name}-{name}", rank)
+    return locks.Lock(tmp_path / f"{rank.name}-{name}", rank)
 
 
 def test_who_waits_for_ever_holds_only_what_stands_above(tmp_path):
@@ -53,7 +53,7 @@ def test_a_wait_that_was_refused_takes_nothing(tmp_path):
     inner = lock(tmp_path, Rank.STATE)
     with lock(tmp_path, Rank.LEDGER), pytest.raises(LockOrderError):
         inner.acquire()
-    assert not files.is_locked(tmp_path / "STATE-a")
+    assert not locks.is_locked(tmp_path / "STATE-a")
     with inner:
         assert lockorder.held() == (Rank.STATE,)
 
@@ -64,8 +64,8 @@ def test_a_lock_that_is_held_already_is_not_waited_for(tmp_path):
     with held:
         with held:
             assert lockorder.held() == (Rank.OWNER,)
-        assert files.is_locked(tmp_path / "OWNER-a")
-    assert not files.is_locked(tmp_path / "OWNER-a")
+        assert locks.is_locked(tmp_path / "OWNER-a")
+    assert not locks.is_locked(tmp_path / "OWNER-a")
 
 
 def test_each_thread_has_an_order_of_its_own(tmp_path):
@@ -96,14 +96,14 @@ def test_a_fork_holds_nothing_and_gives_nothing_back(tmp_path):
                 held.release()
 
         assert ended(fork(look)) == 0
-        assert files.is_locked(tmp_path / "LEDGER-a")
+        assert locks.is_locked(tmp_path / "LEDGER-a")
         assert lockorder.held() == (Rank.LEDGER,)
 
 
 def test_a_lock_that_was_forgotten_is_given_back(tmp_path):
     assert lock(tmp_path, Rank.OWNER).acquire()
     assert lockorder.held() == ()
-    assert not files.is_locked(tmp_path / "OWNER-a")
+    assert not locks.is_locked(tmp_path / "OWNER-a")
 
 
 def test_who_waits_gets_it_when_it_is_free(tmp_path):
@@ -118,7 +118,7 @@ def test_who_waits_gets_it_when_it_is_free(tmp_path):
                 until(released.exists)
 
         with child(hold):
-            until(lambda: files.is_locked(path), "the lock of the child")
+            until(lambda: locks.is_locked(path), "the lock of the child")
             waiting = lock(tmp_path, Rank.OWNER)
             thread = threading.Timer(0.05, released.touch)
             thread.start()
@@ -137,7 +137,7 @@ def test_a_lock_on_a_file_that_is_no_longer_there_counts_for_nothing(tmp_path, g
             until(released.exists)
 
     with child(hold):
-        until(lambda: files.is_locked(path), "the lock of the child")
+        until(lambda: locks.is_locked(path), "the lock of the child")
         waiting = lock(tmp_path, Rank.OWNER)
 
         def replace() -> None:
@@ -148,14 +148,14 @@ def test_a_lock_on_a_file_that_is_no_longer_there_counts_for_nothing(tmp_path, g
         thread.start()
         assert waiting.acquire()
         thread.join()
-        assert files.is_locked(path)
+        assert locks.is_locked(path)
         waiting.release()
 
 
 def test_a_folder_that_is_not_there_is_not_made(tmp_path):
     """A lock must not bring back the box that was collected."""
     with pytest.raises(FileNotFoundError):
-        files.Lock(tmp_path / "gone" / "owner.lock", Rank.OWNER).acquire()
+        locks.Lock(tmp_path / "gone" / "owner.lock", Rank.OWNER).acquire()
     assert not (tmp_path / "gone").exists()
 
 
@@ -163,12 +163,12 @@ def test_a_folder_that_is_not_there_is_not_made(tmp_path):
 def test_both_ways_of_locking_see_each_other(tmp_path, theirs):
     """Where Python has no `fcntl` the package does it; between the two nothing is different."""
     path = tmp_path / "lock"
-    first, second = (files._take_here, files._take_elsewhere)[:: 1 if theirs == "kernel" else -1]
+    first, second = (locks._take_here, locks._take_elsewhere)[:: 1 if theirs == "kernel" else -1]
     give_back = first(path, 0)
     assert give_back
     assert second(path, 0) is None
     assert second(path, 0.05) is None
-    assert files.is_locked(path)
+    assert locks.is_locked(path)
     give_back()
     assert path.stat().st_mode & 0o777 == 0o600
     again = second(path, 0)
@@ -191,6 +191,6 @@ def test_no_lock_is_left_to_a_child(tmp_path):
 
 def test_the_page_says_the_same():
     """docs/architecture.md lists every lock, in its order."""
-    rows = re.findall(r"^\| (\d) \| `([A-Z]+)` \|", PAGE.read_text("utf-8"), re.MULTILINE)
+    rows = re.findall(r"^\| (\d+) \| `([A-Z]+)` \|", PAGE.read_text("utf-8"), re.MULTILINE)
     assert rows == [(str(rank.value), rank.name) for rank in Rank]
     assert all(one < other for one, other in pairwise(Rank))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import json
 import math
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from agents import naming
+from agents import naming, records
 from agents.errors import AgentError, BoxError, HostError, OperatorError, Tampered
 from agents.layout import EVIDENCE, Layout
 from agents.model import (
@@ -76,7 +76,7 @@ TRIPLES = list(itertools.product(Status, Status, Actor))
 def test_a_step_is_possible_exactly_where_the_law_has_it(start: Status, to: Status, actor: Actor) -> None:
     state = RunState(status=start, revision=3, notes=("kept",))
     if actor in LAW.get((start.value, to.value), ()):
-        assert step(state, to, actor, exit_code=5) == dataclasses.replace(state, status=to, exit_code=5)
+        assert step(state, to, actor, exit_code=5) == records.replace(state, status=to, exit_code=5)
         return
     with pytest.raises(IllegalStep) as caught:
         step(state, to, actor)
@@ -447,6 +447,13 @@ def test_every_file_lies_where_the_design_says() -> None:
 def test_an_instant_is_written_in_utc_with_milliseconds(seconds: float, text: str) -> None:
     assert iso(seconds) == text
     assert epoch(text) == pytest.approx(seconds, abs=0.001)
+
+
+@given(st.floats(-6e10, 2.5e11) | st.floats(0, 2) | st.integers(0, 2**32).map(lambda whole: whole + 0.9999995))
+def test_an_instant_is_written_as_datetime_writes_it(seconds: float) -> None:
+    """Rounded to the microsecond, cut to the millisecond, carried into the year where that is due."""
+    written = datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
+    assert iso(seconds) == written.replace("+00:00", "Z")
 
 
 @pytest.mark.parametrize(

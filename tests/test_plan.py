@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import re
 from datetime import UTC, datetime
@@ -14,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agents import commands, naming, plan, policy
+from agents import commands, naming, plan, policy, records
 from agents.config import Config
 from agents.engines import registry
 from agents.engines.base import BASE_ENV, Command, Program
@@ -193,7 +192,7 @@ def test_an_engine_is_told_all_about_the_run_that_edits() -> None:
     assert (told.meta, told.prompt, told.commands) == (made.meta, made.prompt, made.commands)
     assert (told.root, told.checkout, told.mutates) == (made.root, Path("/w/shop"), True)
     assert (told.private, told.home_dir, told.run_dir) == (box / "private", box / "private/home", box / "outbox")
-    assert dataclasses.asdict(told.budget) == {"max_turns": 3, "max_usd": 0.5, "max_tokens": 1000}
+    assert records.asdict(told.budget) == {"max_turns": 3, "max_usd": 0.5, "max_tokens": 1000}
     assert (told.isolation, told.resume, told.message) == ("full", False, "")
     assert UUID.fullmatch(told.session_id)
 
@@ -222,7 +221,7 @@ def test_a_run_of_several_agents_is_named_by_its_parts() -> None:
     alone = plan.plan_run(Ask(run_type="fix", task="tidy"), scene(), Config(), HOLLOW, "0be1")
     # The seal is of what an agent may do, and that is the same for all.
     assert alone.meta.config_hash == made.meta.config_hash
-    assert dataclasses.replace(made.meta, team=None) == alone.meta
+    assert records.replace(made.meta, team=None) == alone.meta
 
 
 @pytest.mark.parametrize(
@@ -254,7 +253,7 @@ def test_the_limits_are_the_settings() -> None:
         "stall_after": 7, "linger": 8, "grace": 9, "timeout": 10, "max_output": 11, "on_stall": "mark", "max_turns": 12,
         "max_usd": 1.5, "max_tokens": 13, "min_free": 14, "loop_after": 15,
     }  # fmt: skip
-    limits = dataclasses.asdict(planned(config=Config(**given)).limits)
+    limits = records.asdict(planned(config=Config(**given)).limits)
     assert limits == given
 
 
@@ -337,7 +336,7 @@ def test_a_clock_of_another_century_is_the_hosts_failure() -> None:
 def crashed(made: plan.RunPlan, **changes: Any) -> RunState:
     """The state that *made* ended with."""
     usual = {"status": Status.CRASHED, "phase": Phase.SETTLED, "session_id": "0a0a0a0a-1111-4222-8333-444444444444"}
-    return dataclasses.replace(made.state, **{**usual, **changes})
+    return records.replace(made.state, **{**usual, **changes})
 
 
 def again(
@@ -471,13 +470,13 @@ def test_an_edited_envelope_is_refused(changes: dict[str, Any]) -> None:
     """T144: whatever was edited in meta.yaml, by whomever."""
     made = planned()
     with pytest.raises(Tampered):
-        again(made, meta=dataclasses.replace(made.meta, **changes))
+        again(made, meta=records.replace(made.meta, **changes))
 
 
 def test_the_seal_in_the_state_has_to_agree() -> None:
     """T144: an envelope replaced as a whole, seal included, still differs from the state's."""
     made, other = planned(), planned("review")
-    whole = dataclasses.replace(other.meta, run_name=made.meta.run_name)
+    whole = records.replace(other.meta, run_name=made.meta.run_name)
     with pytest.raises(Tampered):
         again(made, meta=whole)
     with pytest.raises(Tampered):

@@ -7,7 +7,7 @@ import os
 import pytest
 import yaml
 
-from agents import commands, files, publish
+from agents import commands, locks, publish
 from agents.errors import HostError, OperatorError
 from agents.layout import COMMANDS
 from agents.lockorder import Rank
@@ -260,7 +260,7 @@ def test_a_pipe_among_the_commands_is_not_waited_for(context):
 
 def test_a_start_waits_for_the_repositorys_lock(context):
     made, _owner = claimed(context)
-    with files.Lock(context.layout.repo_lock, Rank.REPO) as lock:
+    with locks.Lock(context.layout.repo_lock, Rank.REPO) as lock:
 
         def start():
             leave(context, made)

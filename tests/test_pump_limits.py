@@ -17,7 +17,7 @@ from agents.follower import SIGHT, Follower
 from agents.interrupts import Interrupts
 from agents.model import FailureKind
 from agents.pump import Ending, Pump
-from agents.recorder import PipeRecorder
+from agents.recorder import BURST, CHUNK, PipeRecorder
 from agents.timers import Limits
 from agents.times import Clock
 from tests.support import boxes, fakes, world
@@ -179,6 +179,19 @@ def test_without_being_told_it_looks_at_the_disk_of_the_box(tmp_path: Path, mark
     """C17: no disk is as large as this asks for."""
     ending = drive(tmp_path, "time.sleep(300)", mark, Limits(min_free=2**62))
     assert ending.cause is FailureKind.QUOTA
+
+
+def test_a_flood_is_stopped_before_it_has_filled_what_has_to_be_left(tmp_path: Path, mark: str) -> None:
+    """C17: in pieces of any size, and however late its end comes, no more than some bursts are recorded beyond."""
+    room, streams = 4 * BURST, [tmp_path / "stream", tmp_path / "stderr"]
+
+    def recorded() -> int:
+        return sum(stream.stat().st_size for stream in streams)
+
+    source = "while True: os.write(1, b'x' * 300_000), os.write(2, b'y' * 100_000)"
+    ending = drive(tmp_path, source, mark, Limits(min_free=0, grace=200), free=lambda: room - recorded() - 1)
+    assert ending.cause is FailureKind.QUOTA
+    assert room <= recorded() < room + 3 * BURST + 2 * CHUNK
 
 
 def test_a_supervisor_that_was_stopped_takes_nobody_for_silent(tmp_path: Path, mark: str) -> None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import shutil
 import sys
 
 import pytest
 
-from agents import attempts, differing, replaying, settle
+from agents import attempts, differing, records, replaying, settle
 from agents.differing import Difference
 from agents.engines.stream_json import STREAM_JSON, TEXT_OR_JSON
 from agents.errors import OperatorError, Tampered
@@ -328,7 +327,7 @@ def test_rereading_takes_the_part_it_is_told_to(tmp_path):
     assert (first.progress.session_id, first.lines, first.progress.result) == ("one", 2, None)
     assert (second.progress.session_id, second.lines, second.greeted.session_id) == ("two", 2, "two")
     assert isinstance(heard[0], Init)
-    assert second.progress.result == dataclasses.replace(second.progress.result, text="x")
+    assert second.progress.result == records.replace(second.progress.result, text="x")
     every = attentive(STREAM_JSON)
     assert (every.opening, every.counted, every.last) == ((), (), ())
     assert b'"init"' in every.markers

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
 import signal
@@ -15,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from agents import bubblewrap, checks, landlock, procs, sandbox
+from agents import bubblewrap, checks, landlock, procs, records, sandbox
 from agents.cell import Cell, Limits
 from agents.errors import AgentError, HostError
 from tests.support import cells, fakes, world
@@ -611,4 +610,4 @@ def test_limits_hold_without_a_wall_too(tmp_path: Path) -> None:
     )
     assert done.tail.startswith("0\n")
     assert (tmp_path / "big").stat().st_size == 4096
-    assert dataclasses.replace(cell, level="full").level == "full"
+    assert records.replace(cell, level="full").level == "full"

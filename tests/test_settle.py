@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import os
 
 import pytest
 
-from agents import plan, settle
+from agents import plan, records, settle
 from agents.errors import HostError, Tampered
 from agents.events import Progress, Result
 from agents.layout import EVIDENCE
@@ -170,13 +169,13 @@ class TestUntouched:
         """T147: an agent without a wall could have called its run an isolated one."""
         before = claimed(context)[0].state
         with pytest.raises(Tampered, match="changed while the run was at work"):
-            settle.untouched(before, dataclasses.replace(before, **{name: FORGED[name]}))
+            settle.untouched(before, records.replace(before, **{name: FORGED[name]}))
 
     @pytest.mark.parametrize("status", list(Status))
     def test_only_a_watchdog_may_have_given_another_status(self, context, status):
         """T141, T147: nobody else calls a run at work merged or done."""
         before = claimed(context)[0].state
-        now = dataclasses.replace(before, status=status)
+        now = records.replace(before, status=status)
         if status in {Status.ACTIVE, Status.STALLED}:
             assert settle.untouched(before, now) is now
             return
@@ -185,9 +184,7 @@ class TestUntouched:
 
     def test_what_its_supervisor_writes_is_no_surprise(self, context):
         before = claimed(context)[0].state
-        now = dataclasses.replace(
-            before, pid=7, session_id="s", events=3, phase=Phase.RUNNING, revision=9, notes=("x",)
-        )
+        now = records.replace(before, pid=7, session_id="s", events=3, phase=Phase.RUNNING, revision=9, notes=("x",))
         assert settle.untouched(before, now) is now
 
 
@@ -238,7 +235,7 @@ class TestConclude:
         made, _owner = claimed(context)
         name = made.meta.run_name
         told = Failure(kind=FailureKind.STALLED, message="It said nothing for 300 s.")
-        context.store.update(name, lambda state: dataclasses.replace(state, status=Status.STALLED, failure=told))
+        context.store.update(name, lambda state: records.replace(state, status=Status.STALLED, failure=told))
         state = conclude(context, made, outcome, Ending(exit_code=exit_code))
         assert state.phase is Phase.SETTLED
         assert state.status is (Status.STALLED if stands else outcome[0])
@@ -256,7 +253,7 @@ class TestConclude:
     def test_what_is_known_is_not_lost_by_an_ending_that_knows_less(self, context):
         made, _owner = claimed(context)
         known = {"session_id": "s", "model": "m", "usage": {"input_tokens": 1}, "notes": ("before",)}
-        context.store.update(made.meta.run_name, lambda state: dataclasses.replace(state, **known))
+        context.store.update(made.meta.run_name, lambda state: records.replace(state, **known))
         state = conclude(context, made, CRASHED, Ending(notes=["after"]))
         assert (state.session_id, state.model, state.usage, state.notes) == (
             "s",
@@ -270,7 +267,7 @@ class TestConclude:
         """T124: a resumed run's usage is that of all its attempts, and none is counted twice."""
         made, _owner = claimed(context)
         before = {"input_tokens": 7, "turns": 7, "cost_usd": 7.0}
-        context.store.update(made.meta.run_name, lambda state: dataclasses.replace(state, usage=before))
+        context.store.update(made.meta.run_name, lambda state: records.replace(state, usage=before))
         ending = said("words", turns=3, usage={"input_tokens": 3, "cost_usd": 3.0})
         state = settle.conclude(context.store, context.journal, context.clock, made.meta, actor, DONE, ending)
         assert state.usage == {"input_tokens": counted, "turns": counted, "cost_usd": float(counted)}
@@ -281,7 +278,7 @@ class TestConclude:
         """T127: what was carried into the box is never forgotten."""
         made, _owner = claimed(context)
         older = {"sha256": "a" * 64, "files": 1}
-        context.store.update(made.meta.run_name, lambda state: dataclasses.replace(state, patch=older))
+        context.store.update(made.meta.run_name, lambda state: records.replace(state, patch=older))
         state = settle.conclude(
             context.store, context.journal, context.clock, made.meta, Actor.OWNER, CRASHED, Ending(exit_code=1), given
         )

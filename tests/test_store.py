@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import random
 import shutil
@@ -10,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from agents import files, naming
+from agents import files, locks, naming, records
 from agents.errors import HostError, OperatorError, Tampered
 from agents.model import Phase, Status
 from tests.support.boxes import (
@@ -48,7 +47,7 @@ def test_a_box_is_whole_or_invisible_at_each_step_of_its_claim(context):
         for visible in context.store.names():
             check_whole(context, visible)
             assert (context.store.box(visible).path / "private" / "note").read_bytes() == b"more"
-        assert not files.is_locked(context.store.box(name).owner_lock)
+        assert not locks.is_locked(context.store.box(name).owner_lock)
         if context.store.names():
             # A second claim of the same name cannot happen; the next death needs an empty place.
             shutil.rmtree(context.store.box(name).path)
@@ -90,7 +89,7 @@ def test_a_claim_that_fails_leaves_nothing(context):
 def test_a_claimed_box_is_owned_by_its_maker_under_its_final_name(context):
     made, owner = claimed(context)
     name = made.meta.run_name
-    assert files.is_locked(context.store.box(name).owner_lock)
+    assert locks.is_locked(context.store.box(name).owner_lock)
     assert context.store.own(name) is None
     owner.release()
     again = context.store.own(name)
@@ -136,7 +135,7 @@ def test_no_update_is_lost_when_eight_processes_write(context):
 
     def count():
         for _ in range(25):
-            context.store.update(name, lambda state: dataclasses.replace(state, events=state.events + 1), durable=False)
+            context.store.update(name, lambda state: records.replace(state, events=state.events + 1), durable=False)
 
     together([count] * 8)
     state = context.store.load(name)
@@ -157,7 +156,7 @@ def test_a_state_is_old_or_new_at_each_step_of_an_update(context):
     name = made.meta.run_name
 
     def change():
-        context.store.update(name, lambda state: dataclasses.replace(state, phase=Phase.RUNNING))
+        context.store.update(name, lambda state: records.replace(state, phase=Phase.RUNNING))
 
     for _ in every_step(change):
         assert context.store.load(name).phase in {Phase.CREATED, Phase.RUNNING}
@@ -171,7 +170,7 @@ def test_a_state_that_is_none_is_reported_and_not_overwritten(context, data):
     box = context.store.box(made.meta.run_name)
     box.state.write_bytes(data)
     with pytest.raises(Tampered):
-        context.store.update(made.meta.run_name, lambda state: dataclasses.replace(state, events=1))
+        context.store.update(made.meta.run_name, lambda state: records.replace(state, events=1))
     assert box.state.read_bytes() == data
 
 
@@ -333,7 +332,7 @@ def test_an_owner_is_waited_for_a_moment(context):
     name = made.meta.run_name
 
     def probe():
-        until(lambda: not files.is_locked(context.store.box(name).owner_lock))
+        until(lambda: not locks.is_locked(context.store.box(name).owner_lock))
 
     def own():
         lock = context.store.own(name, timeout=10)

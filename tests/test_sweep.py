@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import json
 import os
@@ -14,7 +13,7 @@ import time
 
 import pytest
 
-from agents import files, git, ledger, plan, procs, publish, settle
+from agents import files, git, ledger, locks, plan, procs, publish, records, settle
 from agents.errors import Tampered
 from agents.lockorder import Rank
 from agents.model import Actor, FailureKind, Phase, RunState, Status
@@ -47,7 +46,7 @@ def hands():
 def context(tmp_path, hands):
     made, said = make_context(tmp_path, hands)
     # What the sweep says is looked at by one test only.
-    return dataclasses.replace(made, say=said.append)
+    return records.replace(made, say=said.append)
 
 
 @pytest.fixture
@@ -146,7 +145,7 @@ def test_silence_of_a_living_process(context, hands, tmp_path, owner, silence, s
     lock = context.store.own(name) if owner == "hung" else None
     try:
         start = procs.start_of(process.pid)
-        context.store.update(name, lambda state: dataclasses.replace(state, pid=process.pid, pid_start=start))
+        context.store.update(name, lambda state: records.replace(state, pid=process.pid, pid_start=start))
         context.store.box(name).stream.write_bytes(b"half of the work\n")
         hands.forward(silence)
         changed = sweep(context)
@@ -194,7 +193,7 @@ def test_a_clock_that_jumps_is_not_silence(context, hands):
     made, owner = claimed(context)
     name = made.meta.run_name
     change = {"last_heartbeat": iso(hands.wall), "clock_offset": hands.wall - hands.mono, "phase": Phase.RUNNING}
-    context.store.update(name, lambda state: dataclasses.replace(state, **change))
+    context.store.update(name, lambda state: records.replace(state, **change))
     hands.wall += 3600
     hands.mono += 1
     assert sweep(context) == []
@@ -232,7 +231,7 @@ def test_after_a_restart_only_a_run_whose_work_is_in_its_stream_has_ended_well(c
     context.journal.append("run.started", name, plan.facts(made.meta, made.state))
     context.store.box(name).stream.write_bytes(RESULT)
     change = {"boot_id": "before", "phase": Phase.FINALIZING, "exit_code": 0}
-    context.store.update(name, lambda state: dataclasses.replace(state, **change))
+    context.store.update(name, lambda state: records.replace(state, **change))
     owner.release()
     assert sweep(context) == [name]
     assert context.store.load(name).status is expected
@@ -323,7 +322,7 @@ def test_what_earlier_attempts_said_is_not_told_again(context):
 def test_a_run_whose_end_the_ledger_knows_only_loses_its_marker(context, younger):
     """C10: the supervisor died after its entry: nothing is said twice."""
     name = abandoned(context)
-    context.store.update(name, lambda state: dataclasses.replace(state, status=Status.DONE, phase=Phase.SETTLED))
+    context.store.update(name, lambda state: records.replace(state, status=Status.DONE, phase=Phase.SETTLED))
     settle.record(context.store, context.journal, context.store.meta(name), context.store.load(name))
     files.create(context.layout.active / "a1b2", name.encode())
     for number in range(younger):
@@ -353,7 +352,7 @@ def test_a_run_that_was_only_marked_gets_its_seal(context):
     name = abandoned(context, status=Status.STALLED, phase=Phase.RUNNING)
     meta = context.store.meta(name)
     context.journal.append("run.stalled", name, plan.facts(meta, context.store.load(name)))
-    context.store.update(name, lambda state: dataclasses.replace(state, phase=Phase.SETTLED))
+    context.store.update(name, lambda state: records.replace(state, phase=Phase.SETTLED))
     sweep(context)
     assert [bool(entry["facts"].get("evidence")) for entry in context.journal.entries()] == [False, False, True]
 
@@ -394,7 +393,7 @@ def test_sweeps_at_once_say_of_a_silent_run_once_that_it_is_silent(context, hand
     lock = context.store.own(name)
     try:
         start = procs.start_of(process.pid)
-        context.store.update(name, lambda state: dataclasses.replace(state, pid=process.pid, pid_start=start))
+        context.store.update(name, lambda state: records.replace(state, pid=process.pid, pid_start=start))
         hands.forward(301)
         together([lambda: sweep(context)] * 6)
         process.wait(timeout=30)
@@ -415,7 +414,7 @@ def test_a_sweep_races_a_supervisor_that_ends_its_run(context, hands):
     made, owner = claimed(context)
     name = made.meta.run_name
     change = {"last_heartbeat": iso(hands.wall), "clock_offset": hands.wall - hands.mono, "phase": Phase.RUNNING}
-    context.store.update(name, lambda state: dataclasses.replace(state, **change))
+    context.store.update(name, lambda state: records.replace(state, **change))
     hands.forward(301)
     gate = context.layout.data / "gate"
 
@@ -445,7 +444,7 @@ def test_a_machine_that_slept_is_no_silence(context, hands, asleep):
     made, owner = claimed(context)
     name = made.meta.run_name
     change = {"last_heartbeat": iso(hands.wall), "clock_offset": hands.wall - hands.mono, "phase": Phase.RUNNING}
-    context.store.update(name, lambda state: dataclasses.replace(state, **change))
+    context.store.update(name, lambda state: records.replace(state, **change))
     hands.wall += asleep
     assert sweep(context) == []
     # Awake, and silent from then on: that counts.
@@ -584,7 +583,7 @@ def test_an_old_staging_folder_that_is_owned_stays(context):
     """C01: a start that takes long is still a start."""
     place = context.layout.staging / "slow"
     (place / "private").mkdir(parents=True)
-    with files.Lock(place / "private" / "owner.lock", Rank.OWNER):
+    with locks.Lock(place / "private" / "owner.lock", Rank.OWNER):
         old(place)
         sweep(context)
         assert place.exists()

@@ -176,7 +176,9 @@ class TestHowItIsStarted:
         eventually(waiting(repo, 2))
         assert not [each for each in statuses(repo) if each != "ACTIVE"]
         stopped = agent("stop", done.stdout.strip())
-        assert (stopped.returncode, statuses(repo), tree_of(mark)) == (0, ["STOPPED"] * 3, []), stopped.stderr
+        assert (stopped.returncode, statuses(repo)) == (0, ["STOPPED"] * 3), stopped.stderr
+        # The agents' words stand on their supervisors' command lines too, and those may still be leaving.
+        eventually(lambda: not tree_of(mark), 10)
 
     def test_json_is_all_it_prints(self, agent, repo, tmp_path):
         done = agent("fix", "x", "-n", "2", "--json", *command(tmp_path / "a.py", WORK))

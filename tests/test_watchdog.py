@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 from typing import Any
 
@@ -10,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agents import records
 from agents.model import Phase, RunState, Status
 from agents.times import iso
 from agents.watchdog import Facts, Verdict, judge, silence
@@ -144,7 +144,7 @@ def test_no_jump_of_the_wall_changes_a_verdict(silent: float, jump: float, orpha
     """C30: whatever the wall shows."""
     state = quiet(silent)
     still = facts(owner_alive=not orphan, child_alive=child)
-    jumped = dataclasses.replace(still, wall=NOW + jump)
+    jumped = records.replace(still, wall=NOW + jump)
     assert judge(state, still, STALL_AFTER) is judge(state, jumped, STALL_AFTER)
 
 

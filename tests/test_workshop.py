@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import json
 import os
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agents import workshop
+from agents import records, workshop
 from agents.errors import HostError
 from tests.support import boxes
 from tests.support.world import git
@@ -41,8 +40,8 @@ class Shop:
 
     def set(self, **settings: Any) -> None:
         """Have *settings* from now on."""
-        config = dataclasses.replace(self.context.config, **settings)
-        self.context: Context = dataclasses.replace(self.context, config=config)
+        config = records.replace(self.context.config, **settings)
+        self.context: Context = records.replace(self.context, config=config)
 
     @property
     def tree(self) -> Path:
@@ -54,7 +53,7 @@ class Shop:
 
     def at(self, attempt: int) -> RunPlan:
         """The plan of the start number *attempt*."""
-        return dataclasses.replace(self.made, state=dataclasses.replace(self.made.state, attempt=attempt))
+        return records.replace(self.made, state=records.replace(self.made.state, attempt=attempt))
 
     def export(self, bench: workshop.Bench | None = None) -> dict[str, Any]:
         """What is carried into the box."""
@@ -337,7 +336,7 @@ def test_the_commands_get_an_environment_of_their_own(tmp_path: Path) -> None:
     shop = Shop(tmp_path, check=("env | sort",))
     (shop.root / ".env.test").write_text("DATABASE_URL=sqlite://\nHOME=/evil\nLD_PRELOAD=/evil.so\n")
     given = {"PATH": os.defpath, "LANG": "C.UTF-8", "HOME": "/home/ada", "AWS_SECRET": "s3cret", "TMPDIR": "/operators"}
-    shop.context = dataclasses.replace(shop.context, environ=given)
+    shop.context = records.replace(shop.context, environ=given)
     assert workshop.checked(shop.context, shop.made, shop.ready(), lambda: False) is None
     lines = (shop.box.path / "raw" / "check.log").read_text().splitlines()[1:]
     seen = dict(line.split("=", 1) for line in lines)

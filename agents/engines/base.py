@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, Protocol
+from agents.records import dataclass, field
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
+    from typing import Literal, Protocol
 
     from agents.commands import CommandFile
     from agents.events import Dialect
     from agents.model import RunMeta
+else:
+    Protocol = object  # its meaning is a type checker's
 
 # What any program needs to run at all; nothing in it is a secret (T151, seed 003, section 5).
 BASE_ENV = ("PATH", "HOME", "LANG", "LC_*", "TZ", "TMPDIR", "USER", "LOGNAME", "SSL_CERT_FILE", "SSL_CERT_DIR")
@@ -137,4 +140,3 @@ class Engine(Protocol):
 
     def command(self, brief: Brief) -> Command:
         """How to start it for *brief*; raises OperatorError where the request does not fit this engine."""
-        ...

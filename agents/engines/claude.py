@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, Literal
 
 from agents import plugin
 from agents.engines import foreign
 from agents.engines.base import Brief, Command
 from agents.engines.stream_json import AGENT_JSON
 from agents.layout import COMMANDS, DATA, TREES
+from agents.patterns import late
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from typing import Final, Literal
 
 # The program's own key and settings (design, section 8).
 _PASSED: Final = (*foreign.REACHING_ENV, "ANTHROPIC_*", "CLAUDE_CODE_*", "DISABLE_*", "NODE_EXTRA_CA_CERTS")
@@ -53,7 +54,7 @@ _CREDENTIALS: Final = Path("~/.claude/.credentials.json")
 """Where a login of the operator's is kept; ``~`` is the operator's home."""
 _SECRETS: Final = (".env", ".env.local", ".env.*.local", ".env.development", ".env.production", ".env.staging")
 # Rules are globs in a grammar of their own; a character that could mean something there becomes "anything".
-_ODD: Final = re.compile(r"[^A-Za-z0-9_./@+=%~-]+")
+_ODD: Final = late(r"[^A-Za-z0-9_./@+=%~-]+")
 
 
 class Claude:

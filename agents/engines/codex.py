@@ -5,15 +5,16 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, Literal
 
 from agents.engines import foreign
 from agents.engines.base import Brief, Command
 from agents.engines.codex_events import CODEX_JSON
 from agents.errors import OperatorError
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from typing import Final, Literal
 
     from agents.engines.base import Program
 

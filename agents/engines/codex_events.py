@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, Final
 
 from agents.events import Dialect, Event, Init, Output, Result, Said, ToolCall, ToolResult
 from agents.loops import digest
 from agents.tally import Spend
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Final
+
 
 _WORDS: Final = frozenset({"agent_message", "reasoning", "error", "todo_list"})
 """Types of items that are no use of a tool."""

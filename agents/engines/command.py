@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal
 
 from agents.engines.base import BASE_ENV, Brief, Command
 from agents.engines.stream_json import TEXT_OR_JSON
 from agents.errors import OperatorError
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Literal
 
 
 class AnyCommand:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
 
 from agents.engines.base import BASE_ENV, Brief, Program
 from agents.errors import HostError, OperatorError
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Final
+
     from agents.engines.base import Engine
 
 REACHING_ENV: Final = (

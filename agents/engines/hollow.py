@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, Literal
 
 from agents import __version__, policy
 from agents.engines.base import BASE_ENV, Brief, Command
 from agents.engines.stream_json import STREAM_JSON
 from agents.errors import OperatorError
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from typing import Final, Literal
 
 # Settings that hollow's command line takes as options of the same name.
 _OPTIONS: Final = ("num_ctx", "keep_alive", "call_timeout", "max_turns", "substrate")

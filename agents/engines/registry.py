@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import reprlib
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
 
+from agents import packages
 from agents.engines.claude import Claude
 from agents.engines.codex import Codex
 from agents.engines.command import AnyCommand
@@ -13,9 +13,11 @@ from agents.engines.hollow import Hollow
 from agents.engines.scripted import Scripted
 from agents.errors import HostError, OperatorError
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from importlib.metadata import EntryPoint
+    from typing import Final
 
     from agents.engines.base import Engine
 
@@ -38,6 +40,7 @@ def engine(name: str) -> Engine:
         return BUILT_IN[name]
     from importlib.metadata import entry_points
 
+    packages.complete()
     others = entry_points(group=GROUP)
     for entry in others.select(name=name):
         return _loaded(entry)

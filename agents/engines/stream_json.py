@@ -6,11 +6,15 @@ import json
 import math
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, Final, TypeGuard
 
 from agents.events import Dialect, Event, Fact, Init, Output, Result, Said, ToolCall, ToolResult
 from agents.loops import digest
 from agents.tally import Spend, counts
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Final, TypeGuard
+
 
 _ID: Final = 128
 """Characters of an id that are kept; real ones have 30."""

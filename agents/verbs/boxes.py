@@ -6,16 +6,17 @@ import json
 import sys
 import time
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from agents import journal, views
 from agents.errors import BoxError, OperatorError
 from agents.layout import EVIDENCE
 from agents.verbs import options
-from agents.verbs.words import Option
+from agents.verbs.words import Annotated, Option
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any, Final
 
     from agents.context import Context
 

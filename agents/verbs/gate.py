@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from agents.verbs import options
-from agents.verbs.words import Argument, Option
+from agents.verbs.words import Annotated, Argument, Option
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any, Final
+
     from agents.context import Context
     from agents.judgement import Case
     from agents.model import RunState

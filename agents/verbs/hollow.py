@@ -6,13 +6,15 @@ import json
 import sys
 from pathlib import Path  # noqa: TC003 - Typer reads the annotations when the program runs
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from agents.errors import OperatorError
 from agents.verbs import options
-from agents.verbs.words import Argument, Option
+from agents.verbs.words import Annotated, Argument, Option
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any, Final
+
     import typer
 
     from agents.context import Context

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from types import MappingProxyType
-from typing import Annotated, Any, Final
 
+from agents import records
 from agents.errors import OperatorError
 from agents.verbs import options
-from agents.verbs.words import Argument, Option
+from agents.verbs.words import Annotated, Argument, Option
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Final
+
 
 Name = Annotated[str, Argument(help="cedar (the scout), cipher (the analyst) or vault (the builder).")]
 Agents = Annotated[str, Option("--agents", help="Which agents live, with commas between them.")]
@@ -95,7 +99,7 @@ def live(
     chosen = living.choose(context)
     context.say(chosen.why)
     if json_:
-        context = dataclasses.replace(context, say=lambda _: None)
+        context = records.replace(context, say=lambda _: None)
     words = {name: value for name, value in flags.items() if name not in {"model", "mind"}}
     life = living.Life(
         agents=names or tuple(known("")), heartbeat=parse_duration(heartbeat), cycles=cycles, mind=chosen.mind,

@@ -5,15 +5,17 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
 
 from agents import files, glance
 from agents.context import Context, open_context
 from agents.errors import HostError
 from agents.layout import COMMANDS
-from agents.verbs.words import Argument, Option
+from agents.verbs.words import Annotated, Argument, Option
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from agents.layout import Box
 
 Json = Annotated[bool, Option("--json", help="Print JSON.")]
@@ -58,7 +60,7 @@ def _has_work_for_a_sweep(context: Context) -> bool:
     """Whether a run may be alive, or something of a dead one may be left."""
     layout = context.layout
     behind = glance.is_behind(str(layout.ledger), str(layout.dashboard))
-    if behind or (context.repo.common_dir / glance.COMMONS_LOCK).exists():
+    if behind or glance.set_aside(str(layout.data)) or (context.repo.common_dir / glance.COMMONS_LOCK).exists():
         return True
     places = ((layout.active, "*"), (layout.staging, "*"), (layout.root / COMMANDS, "run_*"))
     return any(True for folder, pattern in places if layout.data.is_dir() for _ in folder.glob(pattern))

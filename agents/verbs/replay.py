@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from types import MappingProxyType
-from typing import Final
 
+from agents import records
 from agents.errors import Tampered
 from agents.verbs import options
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Final
 
 
 def replay(target: options.Target = "latest", json_: options.Json = False) -> int:
@@ -24,7 +27,7 @@ def replay(target: options.Target = "latest", json_: options.Json = False) -> in
     short = name.rpartition("__")[2]
     found = done.difference
     if json_:
-        shown = dataclasses.asdict(done) | {"matches": found is None}
+        shown = records.asdict(done) | {"matches": found is None}
         if found:
             recorded, replayed = found.shown()
             shown["difference"] = {"what": found.what, "recorded": recorded, "replayed": replayed}

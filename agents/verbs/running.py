@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
-from agents import control, core, enclosure, interrupts, launch, plan, redact, views
+from agents import control, core, enclosure, interrupts, launch, plan, records, redact, views
 from agents.engines import registry
 from agents.errors import OperatorError
 from agents.model import HOST_FAILURES, Status
 from agents.plan import Ask
 from agents.verbs import options
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any
 
     from agents.context import Context
     from agents.core import Outcome
@@ -35,7 +35,7 @@ def team(ask: Ask, flags: dict[str, Any], count: int, engines: str | None, *, js
 
     context = options.here(**flags)
     if json_:
-        context = dataclasses.replace(context, say=lambda _: None)
+        context = records.replace(context, say=lambda _: None)
     names = together.engines_of(count, engines, context.config.engine)
 
     def claimed(name: str) -> None:
@@ -94,7 +94,7 @@ def start(ask: Ask, flags: dict[str, Any], *, json_: bool, claimed: Callable[[st
     """Run *ask* to its end and show it; returns the exit code. *claimed* is told the run's name when it has a box."""
     context = options.here(**flags)
     if json_:
-        context = dataclasses.replace(context, say=lambda _: None)
+        context = records.replace(context, say=lambda _: None)
 
     def announced(name: str) -> None:
         """Say where the box is, and how well it is walled in."""

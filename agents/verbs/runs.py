@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import sys
 from types import MappingProxyType
-from typing import Annotated, Any, Final
 
 from agents.verbs import options  # noqa: TC001 - Typer reads the annotations when the program runs
-from agents.verbs.words import Argument, Option
+from agents.verbs.words import Annotated, Argument, Option
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Final
+
 
 Task = Annotated[str, Argument(help="What to do, in quotes; - reads it from standard input.")]
 Program = Annotated[

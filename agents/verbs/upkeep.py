@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Final
 
-from agents import config, files
+from agents import config, files, records
 from agents.config import Config
 from agents.context import prepare
 from agents.errors import HostError, OperatorError, Tampered
 from agents.units import parse_duration
 from agents.verbs import options
-from agents.verbs.words import Argument, Option
+from agents.verbs.words import Annotated, Argument, Option
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Final
+
     from agents.context import Context
 
 KeepFor = Annotated[str | None, Option(help="Keep finished boxes for this long, like 30d.")]
@@ -75,7 +76,7 @@ def verify(only: Only = "", accept_: Accept = False, json_: options.Json = False
         return 0
     found = audit.audit(context, context.store.resolve(only) if only else None)
     if json_:
-        options.show(json.dumps(dataclasses.asdict(found), indent=1))
+        options.show(json.dumps(records.asdict(found), indent=1))
         return Tampered.code if found.flaws else 0
     for flaw in found.flaws:
         options.show(f"{flaw.kind}: {redact.visible(flaw.message)}")
@@ -106,7 +107,7 @@ def doctor_(json_: options.Json = False) -> int:
         root, settings = Path.cwd(), Config()
     checks = list(doctor.examine(root, settings, os.environ))
     if json_:
-        options.show(json.dumps([dataclasses.asdict(check) for check in checks], indent=1))
+        options.show(json.dumps([records.asdict(check) for check in checks], indent=1))
     else:
         for check in checks:
             options.show(f"{_MARKS[check.state]} {check.name:12} {redact.visible(check.found)}")

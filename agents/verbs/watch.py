@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import time
 from types import MappingProxyType
-from typing import Annotated, Final
 
 from agents.verbs import options
-from agents.verbs.words import Option
+from agents.verbs.words import Annotated, Option
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Final
+
 
 Once = Annotated[bool, Option("--once", help="Print it once, as plain text; so it is in a pipe, too.")]
 

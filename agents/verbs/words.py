@@ -2,10 +2,25 @@
 
 from __future__ import annotations
 
-# The name alone tells type checkers; the modules of the verbs are imported at every command.
+# The name alone tells type checkers; the verbs are imported at every command, where `typing` is felt.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Annotated, Any
+else:
+
+    class Annotated:
+        """As `typing` has it, but without the check of what stands in it, which a type checker makes."""
+
+        __slots__ = ("__metadata__", "__origin__")
+
+        def __class_getitem__(cls, said: tuple[Any, ...]) -> Annotated:
+            """``Annotated[KIND, WORD]``."""
+            made = cls()
+            made.__origin__, *made.__metadata__ = said
+            return made
+
+
+__all__ = ["Annotated", "Argument", "Option", "Word"]
 
 
 class Word:

@@ -14,13 +14,8 @@ from __future__ import annotations
 import json
 import os
 import resource
-import secrets
-import shutil
-import subprocess
 import sys
-import tempfile
 import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,8 +27,9 @@ from agents import airlock, files
 from agents.context import open_context, prepare
 from agents.errors import BoxError
 
+# What only the driver itself needs is imported where it is needed: `one` tells the whole cost of this process.
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from agents.context import Context
 
@@ -54,13 +50,22 @@ def _now() -> float:
 def one(count: int) -> dict[str, float]:
     """Cost of this process from its start until it has opened *count* airlocks."""
     began = time.perf_counter()
-    account = several(count)
-    return {"wall": time.perf_counter() - began, "cpu": account["spent"], "count": account["count"]}
+    opened, names = _opener(), _names(count)
+    failed = [name for name in names if not opened(name)]
+    cost = {"wall": time.perf_counter() - began, "cpu": _now(), "count": len(failed)}
+    _clear(names)
+    return cost
+
+
+def _names(count: int) -> list[str]:
+    return [f"26-01-01_0000__several__{os.urandom(4).hex()}" for _ in range(count)]
 
 
 def _at_once(work: Callable[[str], bool], count: int) -> dict[str, float]:
     """Do *work* for *count* names at once; ``count`` is how many of them it failed for."""
-    names = [f"26-01-01_0000__several__{secrets.token_hex(4)}" for _ in range(count)]
+    from concurrent.futures import ThreadPoolExecutor
+
+    names = _names(count)
     failed: list[str] = []
 
     def everything() -> None:
@@ -68,18 +73,30 @@ def _at_once(work: Callable[[str], bool], count: int) -> dict[str, float]:
             failed.extend(name for name, worked in zip(names, threads.map(work, names), strict=True) if not worked)
 
     account = spent(everything)
-    whole = _now()
+    _clear(names)
+    return {**account, "count": len(failed)}
+
+
+def _clear(names: Iterable[str]) -> None:
+    """Remove the work trees and boxes called *names*."""
+    import shutil
+    import subprocess
+
     for name in names:
         for place in (Path("agent_box/trees") / name, Path(".agents/runs") / name):
             shutil.rmtree(place, ignore_errors=True)
         # Locked, or `git worktree prune` would take it away: unlocked first.
         subprocess.run(["git", "worktree", "unlock", f"agent_box/trees/{name}"], check=False, capture_output=True)
     subprocess.run(["git", "worktree", "prune"], check=True)
-    return {**account, "count": len(failed), "spent": whole}
 
 
 def several(count: int) -> dict[str, float]:
     """Cost of *count* airlocks that are opened at the same time, and how many could not be."""
+    return _at_once(_opener(), count)
+
+
+def _opener() -> Callable[[str], bool]:
+    """What opens the airlock of a name and says whether that worked."""
     context = open_context(Path.cwd(), say=lambda _: None)
     prepare(context)
     base = context.head()
@@ -92,7 +109,7 @@ def several(count: int) -> dict[str, float]:
             return False
         return True
 
-    return _at_once(opened, count)
+    return opened
 
 
 def _open(context: Context, name: str, base: str) -> None:
@@ -103,6 +120,7 @@ def _open(context: Context, name: str, base: str) -> None:
 
 def raw(count: int) -> dict[str, float]:
     """The same by git alone, as one would call it from several shells."""
+    import subprocess
 
     def added(name: str) -> bool:
         command = ["git", "worktree", "add", "--detach", f"agent_box/trees/{name}"]
@@ -123,6 +141,10 @@ def export(name: str) -> dict[str, float]:
 
 def diff(folder: Path) -> dict[str, float]:
     """Cost of the patch by git alone, with an index of its own so that the next one finds the same."""
+    import shutil
+    import subprocess
+    import tempfile
+
     index = subprocess.run(
         ["git", "rev-parse", "--path-format=absolute", "--git-path", "index"], cwd=folder, check=True,
         capture_output=True, text=True,
@@ -145,7 +167,6 @@ def main(words: Sequence[str]) -> None:
         account = {"several": several, "raw": raw, "one": one}[name](int(given))
     else:
         account = export(given) if name == "export" else diff(Path(given))
-    account.pop("spent", None)
     print(json.dumps(account))
 
 

@@ -17,8 +17,6 @@ import signal
 import sys
 import time
 from pathlib import Path
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal
 
 if __name__ == "__main__":
     # This folder is first otherwise, and its files would stand in for modules of the same names.
@@ -26,30 +24,20 @@ if __name__ == "__main__":
 
 from agents import core, settle
 from agents.context import open_context
-from agents.engines.base import BASE_ENV, Brief, Command
+from agents.engines.command import AnyCommand
 from agents.engines.stream_json import AGENT_JSON, STREAM_JSON
 from agents.plan import Ask
 
+TYPE_CHECKING = False  # As in the box, whose supervisor gets along without `typing`.
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
 
-class Replay:
+class Replay(AnyCommand):
     """An engine that is any program, whose lines are read as those of a coding agent."""
 
     name = "replay"
-    output: Literal["pipe", "spool"] = "pipe"
-    confined = False
     dialect = AGENT_JSON
-    tools: Mapping[str, str] = MappingProxyType({})
-    program = ""
-    version_argv: tuple[str, ...] = ()
-    help_argv: tuple[str, ...] = ()
-    session_files = ""
-
-    def command(self, brief: Brief) -> Command:
-        """The program of the request."""
-        return Command(argv=brief.meta.argv, pass_env=BASE_ENV)
 
 
 class Heard(Replay):

@@ -12,7 +12,7 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from agents import core, files
+from agents import core, locks
 from agents.context import open_context, prepare
 from agents.lockorder import Rank
 from agents.plan import Ask
@@ -174,7 +174,7 @@ def _wait(context: Context, waits: list[float], over: threading.Event) -> None:
     """Note in *waits* how many seconds it takes to get the lock that everybody wants, again and again until *over*."""
     while not over.wait(0.05):
         began = time.monotonic()
-        with files.Lock(context.layout.ledger_lock, Rank.LEDGER):
+        with locks.Lock(context.layout.ledger_lock, Rank.LEDGER):
             waits.append(time.monotonic() - began)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import itertools
 import random
 import shutil
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agents import audit, collect, control, core, files, plan, settle
+from agents import audit, collect, control, core, locks, plan, records, settle
 from agents.errors import OperatorError
 from agents.lockorder import Rank
 from agents.model import Actor, Phase, Status, step
@@ -174,7 +173,7 @@ OTHERS = {"resume": resume, "merge": merge}
 @pytest.mark.parametrize("pair", sorted(OTHERS))
 def test_of_two_who_go_on_with_a_run_one_is_first(context, tmp_path, chance, pair):
     """N07: a second supervisor, or a merge, is told that there is one; what is merged is what was approved."""
-    trusting = dataclasses.replace(context, config=dataclasses.replace(context.config, trust_unsandboxed=True))
+    trusting = records.replace(context, config=records.replace(context.config, trust_unsandboxed=True))
     for number in range(TIMES):
         name = crashed(context, tmp_path / f"h{number}")
         if pair == "merge":
@@ -253,12 +252,12 @@ def test_status_is_answered_while_the_ledger_is_held(agent, repo, context):
     prepared(context)
     context.journal.append("goal.progressed", None, {})
     context.layout.ledger.touch()
-    locks: Any = [
-        files.Lock(context.layout.merge_lock, Rank.MERGE),
-        files.Lock(context.layout.ledger_lock, Rank.LEDGER),
+    outermost_first: Any = [
+        locks.Lock(context.layout.merge_lock, Rank.MERGE),
+        locks.Lock(context.layout.ledger_lock, Rank.LEDGER),
     ]
     with contextlib.ExitStack() as held:
-        for lock in locks:
+        for lock in outermost_first:
             held.enter_context(lock)
         assert agent("status", timeout=30).returncode == 0
         assert agent("list", "--json", timeout=30).returncode == 0
@@ -301,7 +300,7 @@ def test_a_box_whose_locks_an_agent_has_removed_can_still_be_owned(context):
     """Without a wall an agent can take them away; the run must come to an end all the same."""
     name = reviewed(prepared(context), "a1b2")
     shutil.rmtree(context.store.box(name).private)
-    assert context.store.update(name, lambda state: dataclasses.replace(state, events=7)).events == 7
+    assert context.store.update(name, lambda state: records.replace(state, events=7)).events == 7
     owner = context.store.own(name)
     assert owner
     owner.release()

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 BEGUN: Final = {"run.started", "run.resumed"}
 OVER: Final = {"run.finished", "run.crashed"}
+ANCHORED: Final = OVER | {"run.merged", "run.collected"}
 
 
 def hold(place: Field) -> None:
@@ -26,6 +27,7 @@ def hold(place: Field) -> None:
     entries = world.ledger_of(place.root)
     answered(place.commands)
     chained(place.root, entries)
+    pictured(place)
     told(place, entries)
     stated(place, entries)
     merged(place, entries)
@@ -47,6 +49,16 @@ def chained(root: Path, entries: list[dict[str, Any]]) -> None:
     assert [entry["prev"] for entry in entries[1:]] == [ledger.digest(line) for line in lines[:-1]]
     times = [entry["time"] for entry in entries]
     assert times == sorted(times)
+
+
+def pictured(place: Field) -> None:
+    """INDEX.md, which one draws for all who wait, shows the ledger to its end; and git's ref vouches for its end."""
+    shown = place.context.layout.dashboard.read_bytes()
+    place.context.journal.redraw()
+    assert place.context.layout.dashboard.read_bytes() == shown
+    last = max(entry["seq"] for entry in world.ledger_of(place.root) if entry["event"] in ANCHORED)
+    (in_git,) = (head for where, head in place.context.journal.anchors().items() if "ref" in where)
+    assert in_git.seq >= last
 
 
 def told(place: Field, entries: list[dict[str, Any]]) -> None:

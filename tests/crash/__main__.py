@@ -7,15 +7,20 @@ import json
 import sys
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from tests.crash import matrix, points, scenarios, table
+from tests.crash.children import KillChild
+from tests.crash.disk_full import FullDisk
 from tests.crash.passes import PASSES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tests.crash.model import Pass, Point, Scenario, Verdict
+
+_OWN_POINTS: Final = frozenset({KillChild.name, FullDisk.name})
+"""Passes that do not strike at every point of the command, or at others."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -62,12 +67,15 @@ def _scenario(
     scenario: Scenario, passes: Sequence[Pass], folder: Path, asked: argparse.Namespace
 ) -> tuple[table.Row, list[Verdict]]:
     found = matrix.look(scenario, folder / "look")
-    at = [each for each in points.thinned(found.points) if asked.at in each.label]
-    at = points.spread(at, asked.sample) if asked.sample else at
-    print(f"{scenario.name}: {len(found.points)} points, {len(found.labels)} different, {len(at)} struck", flush=True)
+    print(f"{scenario.name}: {len(found.points)} points, {len(found.labels)} different", flush=True)
     verdicts: list[Verdict] = []
     cells = {}
     for by in passes:
+        seen = matrix.look(scenario, folder / "look", by) if by.name in _OWN_POINTS else found
+        at = [each for each in points.thinned(seen.points) if asked.at in each.label]
+        at = points.spread(at, asked.sample) if asked.sample else at
+        if not at:
+            continue
         made = _struck(scenario, by, at, folder, asked)
         cells[by.name] = f"{sum(not each.wrong for each in made)} of {len(made)}"
         print(f"  {by.name}: {cells[by.name]}{_missed(made)}", flush=True)

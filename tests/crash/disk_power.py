@@ -6,17 +6,17 @@ import contextlib
 import dataclasses
 import uuid
 from dataclasses import dataclass
-from types import MappingProxyType
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, Final
 
-from tests.crash import disk, points
+from tests.crash import points
 from tests.crash.disk import Disk
+from tests.crash.disk_pass import DiskPass
 from tests.crash.frozen import Frozen
 from tests.crash.model import Before, Point, Scenario, Struck, World
 
 if TYPE_CHECKING:
     import subprocess
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from tests.crash.points import Seen
@@ -56,43 +56,35 @@ class Rebooted(World):
 _REBOOTED: Final = 'mount --bind "$0" /proc/sys/kernel/random/boot_id && exec "$@"'
 
 
-class PowerCut:
+class PowerCut(DiskPass):
     """A power cut: the command runs once, and at every call the image of its disk is copied as the kernel has it.
 
     Between two calls that bring nothing to the disk it stays the same, and is judged once, by the last one's claims.
     """
 
     name = "power"
-    pardons: ClassVar[Mapping[str, str]] = MappingProxyType({})
-
-    def missing(self) -> str:
-        """Why no power can be cut here, or nothing."""
-        return points.why_not() or disk.why_not()
 
     def strikes(self, scenario: Scenario, folder: Path, at: Sequence[Point]) -> Iterator[Struck]:
         """The worlds at each point of *at*, those of one disk one after the other."""
-        made = Disk.made(folder)
-        world = World(made.place / "world")
-        with made.mounted():
-            scenario.prepare(world)
-            assert not world.quiet(), f"{scenario.name}: its preparation leaves processes"
+        with self.prepared(scenario, folder) as (made, log):
+            world = log.world
             before = Before.of(world)
             scenario.arm(world)
             # Last, because git has refreshed its index to tell, and does not bring it to the disk by itself.
             made.sync()
-            seen, cuts = _recorded(scenario, world, before, made, folder)
+            seen, cuts = _recorded(scenario, before, made, log)
         for cut, group in _grouped(seen, cuts, at):
             yield from _struck(scenario, Rebooted(world.path), Disk(cut.image, made.place), cut, group)
 
 
-def _recorded(scenario: Scenario, world: World, known: Before, on: Disk, folder: Path) -> tuple[list[Seen], list[Cut]]:
+def _recorded(scenario: Scenario, known: Before, on: Disk, log: points.Log) -> tuple[list[Seen], list[Cut]]:
     """Run the command of *scenario*: every call of it, and for each the cut that comes with or after it.
 
     *known* is what stands in the world before it.
     """
-    argv = scenario.argv(world)
+    world, folder = log.world, log.path.parent
     inject = f"{','.join(f'?{name}' for name in STOPPED)}:signal=SIGSTOP:when=1+"
-    frozen = Frozen(world, points.traced(argv, folder / "log", inject), folder / "log")
+    frozen = Frozen(world, points.traced(scenario.argv(world), log.path, inject), log.path)
     lines: list[str] = []
     cuts: list[Cut] = []
     written, image = "", folder / "cut-0.img"
@@ -111,7 +103,7 @@ def _recorded(scenario: Scenario, world: World, known: Before, on: Disk, folder:
     assert code in scenario.exits, f"{scenario.name}: {code}: {frozen.said()}"
     assert not world.quiet(), f"{scenario.name}: processes are left"
     cuts[-1] = dataclasses.replace(cuts[-1], code=code, said=frozen.said())
-    return list(points.read(lines, world)), cuts
+    return list(points.read(lines, world, log.started)), cuts
 
 
 def _grown(known: Before, world: World, label: str) -> Before:

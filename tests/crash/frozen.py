@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import time
@@ -17,19 +18,32 @@ if TYPE_CHECKING:
 
     from tests.crash.model import World
 
-_STOPPED: Final = "--- stopped by SIGSTOP ---"
+_STOPPED: Final = re.compile(r"^(?:(\d+) +)?(?:--- stopped by SIGSTOP ---|.*\(DELAYED\))\n", re.MULTILINE)
 _PAUSE: Final = 0.001
+SPOKEN: Final = frozenset({0, 2, 3, 4, 5})
+"""Exit codes that the manual knows: whatever fails has one of them, and a sentence."""
+_TRACEBACK: Final = re.compile(r"Traceback|Agent Box itself failed|Exception ignored")
+
+
+def ended(code: int, said: str, when: str) -> Iterator[str]:
+    """What is wrong with an end with exit code *code* and the words *said*, *when* it was struck: sentences."""
+    if code not in SPOKEN or _TRACEBACK.search(said):
+        yield f"struck: {when} it ended with {code}: {said}"
+    elif code and not said.strip():
+        yield f"struck: {when} it ended with {code} and said nothing."
 
 
 class Frozen:
     """The command *argv*, which is strace and what it traces, at work in *world*; its calls go to *log*.
 
-    What is traced is expected to be sent SIGSTOP by strace's own ``--inject``.
+    What is traced is expected to be sent SIGSTOP, or to be delayed after its call, by strace's own ``--inject``.
     """
 
     def __init__(self, world: World, argv: Sequence[str], log: Path) -> None:
         log.unlink(missing_ok=True)
         self._log, self._said = log, log.with_suffix(".said")
+        self.stopped: list[int] = []
+        """Pids of what is frozen at this moment."""
         self._read = 0
         self._rest = ""
         self._until = time.monotonic() + LONGEST
@@ -41,13 +55,14 @@ class Frozen:
     def stops(self) -> Iterator[list[str]]:
         """The lines of the log since the last time, at each stop; after the last one the rest, with the command over.
 
-        Goes on where it is asked for the next. Raises AssertionError where the command does not come to an end.
+        :attr:`stopped` goes on where the next is asked for. Raises AssertionError where the command does not come to
+        an end.
         """
         fresh: list[str] = []
         while True:
             over = self._strace.poll() is not None
             fresh += self._lines()
-            if fresh and fresh[-1] == _STOPPED:
+            if self.stopped:
                 yield fresh
                 fresh = []
                 self.go_on()
@@ -60,9 +75,10 @@ class Frozen:
 
     def go_on(self) -> None:
         """Let it go on."""
-        for pid in self._children():
+        for pid in self.stopped:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGCONT)
+        self.stopped = []
 
     def over(self) -> bool:
         """Whether the command is over."""
@@ -90,8 +106,9 @@ class Frozen:
         return [int(pid) for pid in listed.split()]
 
     def said(self) -> str:
-        """What the command has said so far, the last of it."""
-        return self._said.read_text("utf-8", "replace")[-2000:]
+        """What the command has said so far, the last of it, without the words of strace."""
+        lines = self._said.read_text("utf-8", "replace").splitlines(keepends=True)
+        return "".join(line for line in lines if not line.startswith("strace: "))[-2000:]
 
     def _lines(self) -> list[str]:
         """The whole lines that came to the log since the last time, up to the first stop among them."""
@@ -101,10 +118,11 @@ class Frozen:
                 new = log.read()
             self._read += len(new)
             self._rest += new.decode("utf-8", "replace")
-        whole, end, rest = self._rest.partition(f"{_STOPPED}\n")
-        if end:
-            self._rest = rest
-            return [*whole.splitlines(), _STOPPED]
+        if stop := _STOPPED.search(self._rest):
+            whole, self._rest = self._rest[: stop.end()], self._rest[stop.end() :]
+            # Without a pid before its line, the command itself is all that is traced.
+            self.stopped = [int(stop[1])] if stop[1] else self._children()
+            return whole.splitlines()
         whole, end, rest = self._rest.rpartition("\n")
         self._rest = rest
         return whole.splitlines() if end else []

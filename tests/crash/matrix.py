@@ -7,10 +7,10 @@ import shutil
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from tests.crash import points, verdict
-from tests.crash.kill import prepared
+from tests.crash import verdict
+from tests.crash.kill import Kill, prepared
 from tests.crash.model import Verdict, World
 
 if TYPE_CHECKING:
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.crash.model import Pass, Point, Scenario, Struck
+
+_COMMAND: Final = Kill()
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +35,11 @@ class Found:
         return frozenset(point.label for point in self.points)
 
 
-def look(scenario: Scenario, folder: Path) -> Found:
-    """Enumerate the points of *scenario* in the empty *folder*."""
+def look(scenario: Scenario, folder: Path, by: Pass = _COMMAND) -> Found:
+    """Enumerate the points of *scenario* at which the pass *by* can strike, in the empty *folder*."""
     world, template, log = World(folder / "world"), folder / "template", folder / "log"
     prepared(scenario, world, template)
-    started = points.started_by(scenario, world, template, log)
-    found = points.enumerated(scenario, world, template, log, started)
+    found = by.points(scenario, world, template, log)
     shutil.rmtree(folder)
     return Found(tuple(found))
 

@@ -72,8 +72,8 @@ class World:
         return open_context(self.repo, flags={}, environ=self.environment(), say=[].append)
 
     def processes(self) -> list[int]:
-        """Pids of the living processes that were started in this world."""
-        return support.tree_of(f"HOME={self.home}\0")
+        """Pids of the living processes that were started in this world, or at work in it."""
+        return support.tree_of(f"HOME={self.home}\0", f"{self.path}/")
 
     def quiet(self, patience: float = 10.0) -> list[int]:
         """Wait until no process of this world lives, at most *patience* seconds; returns those that still do."""
@@ -114,6 +114,8 @@ class Point:
     """What the call is about to do, in words that do not depend on the run: ``rename state.json``."""
     after: str = ""
     """Label of the effect before it; empty for the first."""
+    process: str = ""
+    """Which of the processes that the command has started, by role and number; empty for the command itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +206,7 @@ class Scenario:
 
 
 class Pass(Protocol):
-    """A way to strike: by SIGKILL, by a power cut, by a full disk."""
+    """A way to strike: by SIGKILL of the command or of a child of it, by a power cut, by a full disk."""
 
     name: str
     pardons: Mapping[str, str]
@@ -212,6 +214,9 @@ class Pass(Protocol):
 
     def missing(self) -> str:
         """What this machine lacks for the pass, or nothing."""
+
+    def points(self, scenario: Scenario, world: World, template: Path, log: Path) -> list[Point]:
+        """Where the pass can strike *scenario*, in order, found by running it from *template* in *world*."""
 
     def strikes(self, scenario: Scenario, folder: Path, at: Sequence[Point]) -> Iterator[Struck]:
         """Strike the scenario's command at each point of *at*, working in the empty *folder* of one worker.

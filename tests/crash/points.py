@@ -27,19 +27,22 @@ PROCESSES: Final = (
     "fork",
     "clone",
     "clone3",
-    "wait4",
-    "waitid",
+    "rt_sigprocmask",
     "kill",
     "pidfd_send_signal",
     "sendto",
     "sendmsg",
     "exit_group",
 )
-"""System calls by which the supervisor starts, tells, awaits and ends processes."""
+"""System calls by which the supervisor starts, tells and ends processes.
+
+Signals are let in again as soon as another process is at work. How often one is looked at until it is over is chance, and
+that nobody looks any more changes nothing: waiting is no point.
+"""
 EFFECTS: Final = FILES + PROCESSES
 
-_STARTS: Final = frozenset({"vfork", "fork", "clone", "clone3"})
-_WAITS: Final = frozenset({"wait4", "waitid"})
+STARTS: Final = frozenset({"vfork", "fork", "clone", "clone3"})
+"""System calls by which a process starts another one."""
 _TOLD: Final = frozenset({"sendto", "sendmsg"})
 _LINE: Final = re.compile(r"^(?:(\d+) +)?([a-z0-9_]+)\((.*)$")
 _RESULT: Final = re.compile(r"\)\s+= (-?\d+|\?)")
@@ -47,6 +50,7 @@ _PART: Final = re.compile(r'"((?:[^"\\]|\\.)*)"|(?:AT_FDCWD|\d+)<((?:[^>\\]|\\.)
 _RUN: Final = re.compile(r"\d\d-\d\d-\d\d_\d{4}__[^/]*?__([0-9a-f]{4,64})")
 _CHANCE: Final = (
     (re.compile(r"\b[0-9a-f]{8,64}\b"), "*"),
+    (re.compile(r"/objects/[0-9a-f]{2}\b"), "/objects/*"),
     (re.compile(r"run_[0-9a-f]{4,}\b"), "run_<id>"),
     (re.compile(r"\b(scout|plan|summarize|merge|apply)_[0-9a-f]{4,}\.md"), "<command>.md"),
     (re.compile(r"/(active|ids)/\.?[0-9a-f]{4,}\b"), r"/\1/<id>"),
@@ -93,13 +97,15 @@ def why_not() -> str:
     return "" if done.returncode == 0 else f"strace may not trace here: {done.stderr.strip()[:200]}"
 
 
-def traced(argv: Sequence[str], log: Path, *inject: str, more: Sequence[str] = ()) -> list[str]:
+def traced(argv: Sequence[str], log: Path, *inject: str, following: bool = False) -> list[str]:
     """*argv* under strace, which writes the supervisor's own calls to *log*; *inject* are its ``--inject`` words.
 
+    *following* is to include every process that it starts: calls are counted in each by itself, too.
     The mark ``?`` before a name leaves out a call that this machine's kernel does not have.
     """
     calls = ",".join(f"?{name}" for name in EFFECTS)
-    words = ["strace", "-qq", "-y", "-s", str(SHOWN), "-o", str(log), "-e", f"trace={calls}", *more]
+    more = ("-f", "-e", f"trace={calls},execve") if following else ("-e", f"trace={calls}")
+    words = ["strace", "-qq", "-y", "-s", str(SHOWN), "-o", str(log), *more]
     return [*words, *(f"--inject={each}" for each in inject), "--", *argv]
 
 
@@ -115,7 +121,7 @@ def read(lines: Iterable[str], world: World, started: Sequence[str] = ()) -> Ite
         counts[call] += 1
         result = _RESULT.search(rest)
         failed = result is not None and result[1].startswith("-")
-        yield Seen(call, counts[call], "" if failed else reader.label(call, rest, result[1] if result else "?"))
+        yield Seen(call, counts[call], "" if failed else reader.label(call, rest))
 
 
 class _Reader:
@@ -125,15 +131,18 @@ class _Reader:
         self._roots = (f"{world.repo}/", f"{world.home}/", f"{world.path}/")
         self._started = started
         self._starts = 0
+        self._just_started = False
         self._content: dict[str, str] = {}
 
-    def label(self, call: str, rest: str, result: str) -> str:
+    def label(self, call: str, rest: str) -> str:
         """What the *call* is about to do, or nothing where it is no point."""
         if call in PROCESSES:
-            return self._process(call, rest, result)
+            return self._process(call, rest)
         if call == "write" and re.match(r"\d+<(pipe|socket)", rest):
-            # What is said to the operator changes nothing; what is fed to a child may.
-            return "" if rest[:2] in {"1<", "2<"} else f"feed {self._last()}"
+            # What is said to the operator changes nothing; what is fed to a child may, and what a guard tells.
+            told = re.match(r'\d+<socket[^"]*"(\w+)', rest)
+            said = f"tell {told[1]}" if told else f"feed {self._last()}"
+            return "" if rest[:2] in {"1<", "2<"} else said
         parts = _PART.findall(rest)
         if call == "openat" and not ("O_CREAT" in rest or "O_TRUNC" in rest):
             return ""
@@ -149,13 +158,13 @@ class _Reader:
         verb = {"openat": "create", "pwrite64": "write"}.get(call, call)
         return f"{verb} {subject}" + (f" ({told})" if told else "")
 
-    def _process(self, call: str, rest: str, result: str) -> str:
-        if call in _STARTS:
+    def _process(self, call: str, rest: str) -> str:
+        just_started, self._just_started = self._just_started, call in STARTS
+        if call in STARTS:
             self._starts += 1
             return f"start {self._last()}"
-        if call in _WAITS:
-            # Polling that found nobody is no effect; where the strike fell the result is unknown.
-            return "" if result == "0" else f"await {self._last()}"
+        if call == "rt_sigprocmask":
+            return f"while {self._last()} works" if just_started else ""
         if call in _TOLD:
             return "tell " + rest.split(", ")[1].strip('"')[:1] if "<socket" in rest or "<UNIX" in rest else ""
         return "exit" if call == "exit_group" else "signal a process"
@@ -222,17 +231,19 @@ def programs(lines: Iterable[str]) -> list[str]:
         pid, call, rest = match.groups()
         first = first or pid
         result = re.search(r"\)\s+= (\d+)", rest)
-        if pid == first and call in _STARTS and result:
+        if pid == first and call in STARTS and result:
             children.append(result[1])
-        elif call == "execve" and pid != first and not names[pid] and (argv := _argv(rest)):
-            names[pid] = _named(argv)
+        elif call == "execve" and pid != first and not names[pid]:
+            names[pid] = program_of(rest)
     return [names[child] or "a process" for child in children]
 
 
-def _argv(rest: str) -> list[str]:
+def program_of(execve: str) -> str:
+    """Name of the program that the call *execve* starts; empty where it does not say."""
     # The words may hold brackets; what follows them is the environment, by its address.
-    found = re.search(r"\[(.*)\], 0x", rest)
-    return re.findall(r'"((?:[^"\\]|\\.)*)"', found[1]) if found else []
+    found = re.search(r"\[(.*)\], 0x", execve)
+    argv = re.findall(r'"((?:[^"\\]|\\.)*)"', found[1]) if found else []
+    return _named(argv) if argv else ""
 
 
 def _named(argv: Sequence[str]) -> str:
@@ -247,10 +258,15 @@ def _named(argv: Sequence[str]) -> str:
 
 def started_by(scenario: Scenario, world: World, template: Path, log: Path) -> list[str]:
     """Names of the programs that *scenario* starts, in order: found by following it once into its children."""
-    calls = ",".join(("execve", *(f"?{name}" for name in sorted(_STARTS))))
+    calls = ",".join(("execve", *(f"?{name}" for name in sorted(STARTS))))
     following = ["strace", "-qq", "-f", "-s", "200", "-o", str(log), "-e", f"trace={calls}", "--"]
-    _through(scenario, world, template, lambda argv: [*following, *argv])
+    through(scenario, world, template, lambda argv: [*following, *argv])
     return programs(lines_of(log))
+
+
+def of_command(scenario: Scenario, world: World, template: Path, log: Path) -> list[Point]:
+    """All points of the command itself, in order, named by the programs that it starts."""
+    return enumerated(scenario, world, template, log, started_by(scenario, world, template, log))
 
 
 def enumerated(scenario: Scenario, world: World, template: Path, log: Path, started: Sequence[str] = ()) -> list[Point]:
@@ -258,13 +274,13 @@ def enumerated(scenario: Scenario, world: World, template: Path, log: Path, star
 
     strace counts only what it traces, so the number of a call is good for the same traced calls alone.
     """
-    _through(scenario, world, template, lambda argv: traced(argv, log))
+    through(scenario, world, template, lambda argv: traced(argv, log))
     seen = [each for each in read(lines_of(log), world, started) if each.label]
     before = ["", *(each.label for each in seen)]
     return [Point(each.call, each.nth, each.label, last) for each, last in zip(seen, before, strict=False)]
 
 
-def _through(scenario: Scenario, world: World, template: Path, how: Callable[[list[str]], list[str]]) -> None:
+def through(scenario: Scenario, world: World, template: Path, how: Callable[[list[str]], list[str]]) -> None:
     """Run the command of *scenario* to its end, unstruck; raises AssertionError where it does not end as it should."""
     world.restore(template)
     scenario.arm(world)
@@ -279,10 +295,10 @@ def lines_of(log: Path) -> list[str]:
 
 
 def thinned(points: Sequence[Point]) -> list[Point]:
-    """*points* without most repetitions: of each label the first, the middle and the last."""
-    by_label = defaultdict[str, list[Point]](list)
+    """*points* without most repetitions: of each label of a process the first, the middle and the last."""
+    by_label = defaultdict[tuple[str, str], list[Point]](list)
     for point in points:
-        by_label[point.label].append(point)
+        by_label[point.process, point.label].append(point)
     kept = {id(each) for same in by_label.values() for each in (same[0], same[len(same) // 2], same[-1])}
     return [point for point in points if id(point) in kept]
 

@@ -47,7 +47,7 @@ RUNS: Final = (
     ),
     Scenario(
         "fix", "a change is made in an airlock, exported, and waits for review", worlds.fresh, _fix,
-        expects=("start git worktree", "rename runs/<run>/changes.patch", "link ids/<id>", *_SETTLED),
+        expects=("mkdir .git/worktrees/<run>", "start git checkout-index", "rename runs/<run>/changes.patch", "link ids/<id>", *_SETTLED),
         again=worlds.goes_on(*_FIX, name="agent.py"), end=worlds.whole_work,
     ),
     Scenario(
@@ -119,6 +119,11 @@ GATE: Final = (
         again=worlds.once_more(lambda _world: ["reject", "latest", "no"], "REVIEW"), end=worlds.is_("REJECTED"),
     ),
     Scenario(
+        "reject, large airlock", "what is in it is removed by a process of its own", worlds.built,
+        lambda _world: ["reject", "latest", "no"], expects=("start sh",), truth=worlds.is_("REVIEW", "REJECTED"),
+        again=worlds.once_more(lambda _world: ["reject", "latest", "no"], "REVIEW"), end=worlds.is_("REJECTED"),
+    ),
+    Scenario(
         "append to a torn ledger", "the ledger ends in half a line when a run is rejected", worlds.torn,
         lambda _world: ["reject", "latest", "no"], expects=("truncate INDEX.jsonl", "rename quarantine/*"),
         truth=worlds.is_("REVIEW", "REJECTED"),
@@ -133,6 +138,28 @@ GATE: Final = (
     ),
 )  # fmt: skip
 """Commands of the human gate."""
+
+_REFUSE: Final = worlds.of_whole("reject", "neither")
+_UNDO: Final = worlds.of_whole("undo")
+
+PICKING: Final = (
+    Scenario(
+        "pick", "of what two agents made one patch is merged, and the other is refused", worlds.compared, worlds.picking,
+        expects=("rename .git/index", "write INDEX.jsonl (run.rejected)", "write INDEX.jsonl (run.merged)"),
+        truth=worlds.of_one_mind, again=worlds.unless_whole("MERGED", worlds.picking), end=worlds.wholly("MERGED"),
+    ),
+    Scenario(
+        "undo a pick", "the merge of one of two agents is taken back", worlds.picked, _UNDO,
+        expects=("write INDEX.jsonl (run.undone)",),
+        truth=worlds.of_one_mind, again=worlds.unless_whole("REVIEW", _UNDO), end=worlds.wholly("REVIEW"),
+    ),
+    Scenario(
+        "reject a team", "what two agents made is refused", worlds.compared, _REFUSE,
+        expects=("write INDEX.jsonl (run.rejected)",),
+        truth=worlds.of_one_mind, again=worlds.unless_whole("REJECTED", _REFUSE), end=worlds.wholly("REJECTED"),
+    ),
+)  # fmt: skip
+"""A human's word on what several agents made."""
 
 KEEPING: Final = (
     Scenario(
@@ -150,7 +177,7 @@ KEEPING: Final = (
 """Commands that keep house."""
 
 
-ALL: Final = (*RUNS, *GATE, *KEEPING, *SCENARIOS)
+ALL: Final = (*RUNS, *GATE, *PICKING, *KEEPING, *SCENARIOS)
 """Every scenario of the matrix."""
 
 

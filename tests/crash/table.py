@@ -12,8 +12,11 @@ if TYPE_CHECKING:
 PAGE: Final = Path(__file__).resolve().parents[2] / "docs" / "reliability.md"
 BEGIN: Final = "<!-- drawn by python -m tests.crash --write-docs -->"
 END: Final = "<!-- end -->"
-PASSES: Final = ("kill", "power", "full")
-HEAD: Final = ("scenario", "what is struck", "points", "different", "SIGKILL", "power cut", "full disk")
+PASSES: Final = ("kill", "child", "power", "full")
+HEAD: Final = ("scenario", "what is struck", "points", "different", "SIGKILL", "of a child", "power cut", "full disk")
+_FIXED: Final = len(HEAD) - len(PASSES)
+BY_COLUMN: Final = dict(zip(HEAD[_FIXED:], PASSES, strict=True))
+"""The pass of a column."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,15 +44,18 @@ def parsed(text: str) -> list[Row]:
     body, end, _ = rest.partition(END)
     if not begin or not end:
         raise ValueError("docs/reliability.md has lost the marks around its table.")
-    lines = [line for line in body.splitlines() if line.startswith("|")][2:]
-    split = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    head, _, *split = [
+        [cell.strip() for cell in line.strip("|").split("|")] for line in body.splitlines() if line[:1] == "|"
+    ]
+    # By the column's name: a table that was drawn before a pass was added is read as well.
+    passes = [BY_COLUMN[column] for column in head[_FIXED:]]
     return [
         Row(
             name,
             about,
             int(count),
             int(different),
-            {by: cell for by, cell in zip(PASSES, cells, strict=True) if cell != "–"},
+            {by: cell for by, cell in zip(passes, cells, strict=True) if cell != "–"},
         )
         for name, about, count, different, *cells in split
     ]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.crash import matrix, points, rules, scenarios, table, verdict, worlds
+from tests.crash.children import Followed, KillChild
 from tests.crash.kill import Kill
 from tests.crash.model import Before, Point, World
 from tests.support import needs
@@ -78,6 +79,7 @@ def test_a_kill_at_any_point_leaves_the_truth(tracer, tmp_path, scenario):
 FOUND = {
     "reject": "write INDEX.jsonl (run.rejected)",
     "undo": "write INDEX.jsonl (run.undone)",
+    "undo a pick": "write INDEX.jsonl (run.undone)",
 }
 """Kills after which the ledger contradicted a state for ever, until their scenarios were struck."""
 
@@ -90,7 +92,18 @@ def test_what_the_matrix_has_found_stays_mended(tracer, tmp_path, name):
     scenario = scenarios.named(name)
     at = [each for each in matrix.look(scenario, tmp_path / "look").points if each.label == FOUND[name]]
     found = matrix.strike(scenario, Kill(), at, tmp_path / "strikes")
-    assert [(each.hit, each.label, each.wrong) for each in found] == [(True, FOUND[name], ())]
+    assert found
+    assert {(each.hit, each.label, each.wrong) for each in found} == {(True, FOUND[name], ())}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_a_guard_that_is_killed_is_noticed(tracer, tmp_path):
+    """C11: nobody but the guard dies, its agent being at work: the command ends by itself, and nothing runs on."""
+    scenario, by = scenarios.named("scout"), KillChild()
+    at = [each for each in matrix.look(scenario, tmp_path / "look", by).points if each.label == "tell pid"]
+    found = matrix.strike(scenario, by, at, tmp_path / "strikes")
+    assert [(each.hit, each.label, each.code, each.wrong) for each in found] == [(True, "tell pid", 3, ())]
 
 
 def seen(*lines: str) -> list[str]:
@@ -133,12 +146,13 @@ class TestPoints:
 
     def test_processes_by_the_names_of_their_programs(self):
         assert seen(
+            "rt_sigprocmask(SIG_BLOCK, ~[RTMIN RT_1], [], 8) = 0",
             "vfork() = 17",
-            "wait4(17, 0x7ffc, WNOHANG, NULL) = 0",
+            "rt_sigprocmask(SIG_SETMASK, [], NULL, 8) = 0",
+            "rt_sigprocmask(SIG_BLOCK, NULL, [], 8) = 0",
             'write(8<pipe:[1]>, "x", 1) = 1',
-            "wait4(17, [{WIFEXITED(s) && WEXITSTATUS(s) == 0}], WNOHANG, NULL) = 17",
             "exit_group(0) = ?",
-        ) == ["start git add", "feed git add", "await git add", "exit"]
+        ) == ["start git add", "while git add works", "feed git add", "exit"]
 
     @pytest.mark.parametrize(
         "line",
@@ -181,6 +195,46 @@ class TestPoints:
         many = [Point("write", nth, f"write {nth}") for nth in range(100)]
         assert [each.nth for each in points.spread(many, 4)] == [0, 33, 66, 99]
         assert points.spread(many[:2], 4) == many[:2]
+
+
+class TestWhatIsFollowed:
+    """A log of many processes is taken apart by process."""
+
+    LINES = (
+        '1 execve("/usr/bin/python", ["python", "/x/agents/__main__.py"], 0x1 /* 9 vars */) = 0',
+        "1 vfork( <unfinished ...>",
+        '2 execve("/usr/bin/python", ["python", "-IS", "/x/guard.py"], 0x1 /* 9 vars */ <unfinished ...>',
+        "1 <... vfork resumed>) = 2",
+        '1 mkdir("/w/repo/a", 0700 <unfinished ...>',
+        "2 <... execve resumed>) = 0",
+        "2 clone(child_stack=NULL) = 3",
+        '3 execve("/usr/bin/python", ["python", "/x/scout.py"], 0x1 /* 9 vars */) = 0',
+        "1 <... mkdir resumed>) = 0",
+        '2 write(3<socket:[1]>, "pid 3 99\\n", 9) = 9',
+        '4 execve("/x/guard.py", ["python", "/x/guard.py"], 0x1 /* 9 vars */) = -1 ENOENT (No such file)',
+        '5 execve("/usr/bin/python", ["python", "/x/guard.py"], 0x1 /* 9 vars */) = 0',
+    )
+
+    def test_what_is_ours_is_numbered_and_the_command_is_none_of_it(self):
+        followed = Followed()
+        followed.add(self.LINES[:5])
+        followed.add(self.LINES[5:])
+        assert followed.ours == {"2": "guard 1", "5": "guard 2"}
+        assert followed.started() == {"guard 1": ["scout.py"], "guard 2": []}
+
+    def test_calls_are_whole_again_and_counted_in_each_by_itself(self):
+        followed = Followed()
+        followed.add(self.LINES)
+        found = followed.seen("guard 1", WORLD, followed.started())
+        assert [(each.call, each.nth, each.label) for each in found if each.label] == [
+            ("clone", 1, "start scout.py"),
+            ("write", 1, "tell pid"),
+        ]
+        assert 'mkdir("/w/repo/a", 0700) = 0' in followed.calls["1"]
+
+    def test_of_each_process_every_label_is_struck(self):
+        twice = [Point("write", 1, "tell pid", process=f"guard {number}") for number in (1, 2)]
+        assert points.thinned(twice) == twice
 
 
 class TestTheVerdictFinds:
@@ -242,6 +296,11 @@ class TestTheTable:
     def test_is_read_as_it_was_drawn(self):
         rows = [table.Row("a", "first", 10, 8, {"kill": "8 of 8"}), table.Row("b", "second", 3, 3, {})]
         assert table.parsed(f"before\n{table.drawn(rows)}\nafter") == rows
+
+    def test_from_before_a_pass_was_added_is_read_as_well(self):
+        head = "| scenario | what is struck | points | different | SIGKILL | full disk |\n|---|---|---:|---:|---:|---:|"
+        old = f"{table.BEGIN}\n\n{head}\n| a | first | 10 | 8 | 8 of 8 | 7 of 7 |\n\n{table.END}"
+        assert table.parsed(old) == [table.Row("a", "first", 10, 8, {"kill": "8 of 8", "full": "7 of 7"})]
 
     def test_keeps_what_was_not_run(self):
         old = [table.Row("a", "first", 10, 8, {"kill": "8 of 8", "full": "1 of 1"}), table.Row("gone", "x", 1, 1, {})]

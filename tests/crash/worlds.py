@@ -37,8 +37,16 @@ time.sleep(300)
 KILLER: Final = AGENT + STOPPER.replace("SIGTERM", "SIGKILL")
 SCOUT: Final = "print('nothing found', flush=True)\n"
 SLOW: Final = "import time\nprint('waiting', flush=True)\ntime.sleep(300)\n"
+LARGE: Final = 2100
+"""Files that are removed behind the operator's back."""
+BUILDER: Final = f"""{AGENT}
+if os.path.isfile(".git"):
+    os.mkdir("build")
+    for number in range({LARGE}):
+        open(f"build/{{number:08x}}", "w").close()
+"""
 PROGRAMS: Final = {
-    "agent.py": AGENT, "scout.py": SCOUT, "slow.py": SLOW, "stopper.py": STOPPER, "killer.py": KILLER,
+    "agent.py": AGENT, "builder.py": BUILDER, "scout.py": SCOUT, "slow.py": SLOW, "stopper.py": STOPPER, "killer.py": KILLER,
 }  # fmt: skip
 
 
@@ -67,6 +75,14 @@ def fixed(world: World) -> None:
     """A world in which a fix waits for review."""
     fresh(world)
     ran(world, "fix", "mend it", *program(world, "agent.py"))
+
+
+def built(world: World) -> None:
+    """A world in which a fix waits for review whose agent has made many files that git ignores."""
+    fresh(world)
+    with (world.repo / ".git" / "info" / "exclude").open("a") as exclude:
+        exclude.write("/build/\n")
+    ran(world, "fix", "mend it", *program(world, "builder.py"))
 
 
 def merged(world: World) -> None:
@@ -156,6 +172,38 @@ def old(world: World) -> None:
         copy.rename(each)
 
 
+def compared(world: World) -> None:
+    """A world in which what two agents made of one task waits for a human to pick."""
+    fresh(world)
+    ran(world, "fix", "mend it", "--agents", "2", *program(world, "agent.py"))
+
+
+def picked(world: World) -> None:
+    """A world in which the work of the first of two agents has been merged."""
+    compared(world)
+    ran(world, *picking(world))
+
+
+def picking(world: World) -> list[str]:
+    """The words that merge the work of the first agent."""
+    patch = state(world, str(whole(world)["workers"][0]))["patch"]["sha256"]
+    return ["merge", _team(world), "--pick", "1", "--approve", str(patch)[:16]]
+
+
+def of_whole(*words: str) -> Callable[[World], list[str]]:
+    """*words* with the run of the whole after the first."""
+    return lambda world: [words[0], _team(world), *words[1:]]
+
+
+def whole(world: World) -> dict[str, Any]:
+    """state.json of the run of several agents, as a whole."""
+    return state(world, _team(world))
+
+
+def _team(world: World) -> str:
+    return next(box.name for box in support.boxes(world.repo) if state(world, box.name)["workers"])
+
+
 def torn(world: World) -> None:
     """A world whose ledger ends in half a line, as a kill within a write leaves it."""
     fixed(world)
@@ -234,6 +282,32 @@ def merged_or_not(world: World) -> list[str]:
     return [] if not trailer and files == (False, False) else [f"it is in REVIEW, and the checkout says {files}."]
 
 
+def of_one_mind(world: World) -> list[str]:
+    """The whole stands as its agents do: merged where one of them is, and then the others were refused."""
+    now = whole(world)
+    agents = sorted(state(world, name)["status"] for name in now["workers"])
+    known = {
+        "MERGED": [["MERGED", "REJECTED"]], "REJECTED": [["REJECTED"] * 2],
+        # A rejection may have come to the first of them alone; an undone merge has rejected the others before.
+        "REVIEW": [["REVIEW"] * 2, ["REJECTED", "REVIEW"]],
+    }  # fmt: skip
+    if agents not in known.get(now["status"], []):
+        return [f"the whole is {now['status']}, and its agents are {agents}."]
+    found = "Agent-Run: " in world.git("log", "-1", "--format=%B"), (world.repo / "whole.txt").exists()
+    wanted = now["status"] == "MERGED"
+    return [] if found == (wanted, wanted) else [f"the whole is {now['status']}, and the checkout says {found}."]
+
+
+def wholly(status: str) -> Callable[[World], list[str]]:
+    """The whole has this *status*, and its agents stand with it."""
+
+    def check(world: World) -> list[str]:
+        now = whole(world)["status"]
+        return of_one_mind(world) if now == status else [f"the whole is {now} instead of {status}."]
+
+    return check
+
+
 def on_a_branch(world: World) -> list[str]:
     """The branch is there exactly where the state says so, and the checkout knows nothing of it."""
     there = "result" in world.git("branch", "--format=%(refname:short)").split()
@@ -244,3 +318,8 @@ def on_a_branch(world: World) -> list[str]:
 def once_more(words: Callable[[World], Sequence[str]], *before: str) -> Callable[[World], Sequence[str] | None]:
     """The same command again, where the newest run still has one of the statuses *before*."""
     return lambda world: words(world) if state(world)["status"] in before else None
+
+
+def unless_whole(status: str, words: Callable[[World], Sequence[str]]) -> Callable[[World], Sequence[str] | None]:
+    """*words* again, unless the whole has the *status* already."""
+    return lambda world: None if whole(world)["status"] == status else words(world)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
 import re
@@ -14,7 +13,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents import environment, plugin
+from agents import environment, plugin, records
 from agents.commands import command_set
 from agents.config import Config
 from agents.engines import registry
@@ -266,7 +265,7 @@ def test_a_human_only_command_that_a_model_could_invoke_is_refused() -> None:
 
 
 def _with(file: Any, text: str) -> Any:
-    return dataclasses.replace(file, text=text)
+    return records.replace(file, text=text)
 
 
 # --- recorded streams -------------------------------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
 import re
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from agents import records
 from agents.config import Config
 from agents.engines import registry
 from agents.engines.base import Program
@@ -227,8 +227,8 @@ def test_the_tracked_commands_are_there_for_the_operators_own_session(stage) -> 
         shutil.copytree(PROJECT / ".claude" / "commands", place.checkout / ".claude" / "commands")
         made = place.plan()
         words = ("--setting-sources", "project", "--tools", "Read,Skill")
-        call = dataclasses.replace(made.command, argv=(made.command.argv[0], *made.command.argv[1:5], *words))
-        played = place.play(dataclasses.replace(made, command=call))
+        call = records.replace(made.command, argv=(made.command.argv[0], *made.command.argv[1:5], *words))
+        played = place.play(records.replace(made, command=call))
         listed = set(re.findall(r"^- (box-[a-z]+):", server.words(), re.MULTILINE))
     assert tracked <= set(played.init["slash_commands"])
     assert listed == tracked - for_humans

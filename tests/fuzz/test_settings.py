@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agents import records
 from agents.config import Config, resolve
 from agents.errors import OperatorError
 from tests.fuzz import examples
 from tests.fuzz.material import damaged, json_values, words
 
-NAMES = [field.name for field in dataclasses.fields(Config)]
+NAMES = [field.name for field in records.fields(Config)]
 names = st.sampled_from(NAMES) | words
 values = (
     json_values

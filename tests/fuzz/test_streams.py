@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import json
 import tempfile
@@ -12,7 +11,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents import facts, journal, ledger, plan, settle
+from agents import facts, ledger, plan, records, settle
 from agents.events import Progress, decode, reduce
 from agents.follower import Follower
 from agents.layout import Box
@@ -30,7 +29,7 @@ cuts = st.lists(st.floats(0, 1), max_size=5)
 
 def kept(progress: Progress) -> Progress:
     """What of *progress* reaches the record; what is shown while it runs depends on when one looks."""
-    return dataclasses.replace(progress, in_flight=None, said="")
+    return records.replace(progress, in_flight=None, said="")
 
 
 @examples(120)
@@ -90,7 +89,7 @@ def test_what_a_run_came_to_can_be_kept_whatever_was_said(data, dialect, code, b
     assert all(text.decode().isprintable() or "\n" in text.decode() for text in written.values())
     entries = [*facts.copied(heard.progress.facts), ("run.finished", plan.facts(made.meta, state))]
     for event, told in entries:
-        line, _ = ledger.link(ledger.Head(), time="t", event=event, run="r", facts=journal.bounded(told))
+        line, _ = ledger.link(ledger.Head(), time="t", event=event, run="r", facts=ledger.bounded(told))
         assert (line.count(b"\n"), line.isascii(), len(line) <= ledger.LONGEST + 1) == (1, True, True)
         assert ledger.read(line)["event"] == event
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import itertools
 import os
 import signal
@@ -13,7 +12,7 @@ import time
 import traceback
 from typing import TYPE_CHECKING, Any
 
-from agents import plan, procs
+from agents import plan, procs, records
 from agents.context import open_context, prepare
 from agents.engines import registry
 from agents.plan import Ask, RunPlan, Scene
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from agents.context import Context
-    from agents.files import Lock
+    from agents.locks import Lock
 
 NOW = 1_763_821_800.0
 """2025-11-22 14:30 UTC."""
@@ -101,7 +100,7 @@ def abandoned(
     context.journal.append("run.started", name, plan.facts(made.meta, made.state))
     context.store.box(name).stream.write_bytes(stream)
     if state:
-        context.store.update(name, lambda now: dataclasses.replace(now, **state))
+        context.store.update(name, lambda now: records.replace(now, **state))
     owner.release()
     return name
 

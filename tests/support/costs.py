@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 HEAVY: Final = frozenset({
-    "typer", "click", "rich", "yaml", "git", "psutil", "filelock", "ollama", "httpx", "pydantic", "asyncio", "argparse",
-    "ctypes", "difflib", "email", "http", "importlib.metadata", "logging", "multiprocessing", "pathlib", "platform",
-    "secrets", "shutil", "socket", "sqlite3", "ssl", "subprocess", "tempfile", "unittest", "urllib.request", "uuid",
-    "xml", "zipfile",
+    "typer", "click", "rich", "yaml", "git", "psutil", "filelock", "ollama", "httpx", "pydantic", "_hashlib", "asyncio",
+    "argparse", "ctypes", "dataclasses", "datetime", "difflib", "email", "http", "importlib.metadata", "inspect",
+    "logging", "multiprocessing", "pathlib", "platform", "random", "secrets", "shutil", "site", "socket", "sqlite3",
+    "ssl", "subprocess", "tempfile", "typing", "unittest", "urllib.request", "uuid", "xml", "zipfile",
 })  # fmt: skip
 """Packages of others, and modules of the standard library whose import is felt."""
 _TELLING: Final = """

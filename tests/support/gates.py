@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import os
 import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from agents import airlock, gate, git, plan, settle
+from agents import airlock, gate, git, plan, records, settle
 from agents.cleanroom import CleanRoom
 from agents.context import open_context, prepare
 from agents.model import Actor, Phase, Status, step
@@ -58,7 +57,7 @@ def reviewed(
     """A fix that made *change* in its airlock and is in REVIEW, as its supervisor leaves it; its name."""
     made, owner = claimed(context, short_id, run_type="fix", task=task)
     name, box = made.meta.run_name, context.store.box(made.meta.run_name)
-    started = context.store.update(name, lambda now: dataclasses.replace(now, isolation=isolation))
+    started = context.store.update(name, lambda now: records.replace(now, isolation=isolation))
     sealed = {"meta_sha256": settle.hash_file(box, "meta.yaml")}
     context.journal.append("run.started", name, {**plan.facts(made.meta, started), **sealed})
     opened = airlock.open_airlock(context.repo, context.layout, box, made.meta.repo_sha_start)

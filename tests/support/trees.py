@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import subprocess
@@ -135,8 +136,19 @@ def applied(root: Path, patch: bytes, where: Path, *, exact: bool = False) -> st
         (where / ".git" / "info" / "attributes").write_text(RESET)
     plain(where, "reset", "-q", "--hard")
     if patch:
-        plain(where, "apply", "--index", "-", stdin=patch)
+        # `git apply` asks the disk what a new path leads through while the link that stands in its way is still there,
+        # and gives up where that one leads to itself. Its index knows better.
+        loops = any(link.is_symlink() and _leads_to_itself(link) for link in where.iterdir())
+        plain(where, "apply", "--cached" if loops else "--index", "-", stdin=patch)
     return plain(where, "write-tree").decode().strip()
+
+
+def _leads_to_itself(link: Path) -> bool:
+    try:
+        link.stat()
+    except OSError as why:
+        return why.errno == errno.ELOOP
+    return False
 
 
 # --- Random trees -----------------------------------------------------------------------------------------------------

@@ -54,15 +54,15 @@ def new_mark() -> str:
     return f"mark-{uuid.uuid4().hex}"
 
 
-def tree_of(mark: str) -> list[int]:
-    """Pids of the living processes (this one aside) whose environment or command line carries *mark*."""
+def tree_of(*marks: str) -> list[int]:
+    """Pids of the living processes (this one aside) whose environment or command line carries one of *marks*."""
     found = []
     for name in filter(str.isdigit, [path.name for path in Path("/proc").iterdir()]):
         with contextlib.suppress(OSError):
             process = Path("/proc") / name
             dead = process.joinpath("stat").read_bytes().rpartition(b")")[2].split()[0] in {b"Z", b"X"}
             text = process.joinpath("environ").read_bytes() + process.joinpath("cmdline").read_bytes()
-            if not dead and mark.encode() in text and int(name) != os.getpid():
+            if not dead and any(mark.encode() in text for mark in marks) and int(name) != os.getpid():
                 found.append(int(name))
     return found
 
