@@ -8,7 +8,7 @@ import json
 import os
 from functools import partial
 
-from agents import enclosure, environment, files, plan, procs, records, settle
+from agents import bytecode, enclosure, environment, files, plan, procs, records, settle
 from agents.follower import Follower
 from agents.model import Phase
 from agents.pump import Ending, Pump
@@ -79,6 +79,8 @@ def _drive(
     files.write(box.launch, json.dumps(launch, indent=1).encode())
     stdin = _provided(made, box)
     spool = _fresh(box.spool) if engine.output == "spool" else None
+    for folder in made.command.modules:
+        bytecode.keep(folder)
     cell = enclosure.cell(context, made, env, bench.linked if bench else ())
     with _rescue(box, spool, made.limits.max_output) as rescue:
         child = procs.spawn(

@@ -105,6 +105,8 @@ class Command:
     """All it can read; then its input ends."""
     read: tuple[Path, ...] = ()
     """What else of this machine it must be able to read."""
+    modules: tuple[Path, ...] = ()
+    """Folders of modules that it imports with the Python of the box: they are compiled before it starts."""
     write: tuple[Path, ...] = ()
     """What else it must be able to write."""
     lend: tuple[tuple[str, Path], ...] = ()

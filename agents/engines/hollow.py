@@ -59,6 +59,7 @@ class Hollow:
             pass_env=(*BASE_ENV, "OLLAMA_*"),
             stdin=meta.task.encode("utf-8", "replace"),
             read=(brief.home / "hollow",),
+            modules=(brief.home / "hollow",),
             # Of all agents its own process alone may see the memory; what it starts may not (design, section 10).
             write=(brief.memory,),
             # Only a model is asked over the network; the commands that an editing agent runs have none of their own.
