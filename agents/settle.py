@@ -249,7 +249,11 @@ def _notes(ending: Ending) -> tuple[str, ...]:
 
 
 def record(store: Store, journal: Journal, meta: RunMeta, state: RunState, **further: Any) -> None:
-    """Write what follows from a settled *state*: ledger entry with the seal, pointers, no marker; can be repeated."""
+    """Write what follows from a settled *state*: ledger entry with the seal, pointers, no marker; can be repeated.
+
+    The run of several agents keeps its marker: a human may have decided on one of them already, and what that means for
+    the whole comes afterwards (:func:`agents.choosing.follow`).
+    """
     event = EVENTS.get(state.status, "run.finished")
     entry = {**plan.facts(meta, state), "evidence": seal(store.box(meta.run_name)), **further}
     journal.append(event, meta.run_name, entry, anchor=True)
@@ -263,5 +267,5 @@ def record(store: Store, journal: Journal, meta: RunMeta, state: RunState, **fur
         if LATEST not in store.pointers():
             store.point(LATEST, meta.run_name)
         # The airlock of a cycle is still to be put away: who is killed over that has to be found by the next sweep.
-        if not cycles.is_taken_in(meta, state.status):
+        if not cycles.is_taken_in(meta, state.status) and not state.workers:
             store.deactivate(meta.short_id)

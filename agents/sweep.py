@@ -96,7 +96,7 @@ def _tend(context: Context, short_id: str, name: str) -> bool:
     ):
         return False
     changed = _bring_to_end(context, name, state, verdict)
-    if verdict is Verdict.SETTLED:
+    if verdict is Verdict.SETTLED or state.workers:
         _follow(context, name)
     return changed
 

@@ -192,9 +192,8 @@ def _settle(context: Context, meta: RunMeta, workers: Sequence[str], ending: End
     state = settle.conclude(
         context.store, context.journal, context.clock, meta, Actor.OWNER, _outcome(states, ending), ending
     )
-    for name in workers:
-        # One that was merged while others still worked.
-        choosing.follow(context, name, owned=True)
+    # One may have been merged while others still worked.
+    choosing.follow(context, meta.run_name, owned=True)
     return context.store.load(meta.run_name) if state.status is Status.REVIEW else state
 
 

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
 import signal
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from agents import collect, core, gate, team
+from agents import collect, core, gate, locks, team
 from agents.context import prepare
+from agents.lockorder import Rank
 from agents.plan import Ask
 from tests.support.fakes import command
 from tests.support.world import boxes, eventually, git, ledger_of, meta_of, published, state_of, tree_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
 TRUST = {"AGENT_BOX_TRUST_UNSANDBOXED": "1"}
 WORK = 'open("who.txt", "w").write(os.environ["AGENT_BOX_RUN"])'
@@ -58,6 +60,15 @@ def waiting(repo: Path, count: int) -> Callable[[], bool]:
             return False
 
     return condition
+
+
+def opened(pid: int) -> list[Path]:
+    """Files that the process *pid* has opened."""
+    found = []
+    for each in Path(f"/proc/{pid}/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):
+            found.append(each.readlink())
+    return found
 
 
 def airlocks(repo: Path) -> list[str]:
@@ -253,6 +264,30 @@ class TestDeath:
         assert process.wait(60) == 0
         assert statuses(repo) == ["REVIEW", "CRASHED", "REVIEW"]
         assert tree_of(mark) == []
+        assert agent("verify").returncode == 0
+
+    def test_of_the_conductor_before_it_heeds_an_early_word(self, agent, repo, context, background, walled):
+        """T149: one agent was merged while the other worked, and the conductor died between its end and saying so."""
+        script = 'echo "$AGENT_BOX_RUN" > who.txt; echo waiting; until [ -e go ]; do sleep 0.05; done'
+        process = background("fix", "x", "-n", "2", "--engine", "command", "--", "sh", "-c", script)
+        eventually(waiting(repo, 2))
+        first, second = workers_of(repo)
+        (repo / state_of(repo, first)["worktree_path"] / "go").touch()
+        eventually(
+            lambda: statuses(repo)[1] == "REVIEW" and first.name.rpartition("__")[2] not in context.store.active()
+        )
+        patch = hashlib.sha256((first / "changes.patch").read_bytes()).hexdigest()[:8]
+        merged = agent("merge", first.name, "--approve", patch, env=TRUST)
+        assert (merged.returncode, statuses(repo)) == (0, ["ACTIVE", "MERGED", "ACTIVE"]), merged.stderr
+        # As long as somebody has the gate in hand it cannot refuse the other one.
+        with locks.Lock(context.layout.merge_lock, Rank.MERGE):
+            (repo / state_of(repo, second)["worktree_path"] / "go").touch()
+            eventually(lambda: statuses(repo)[0] == "REVIEW" and context.layout.merge_lock in opened(process.pid))
+            process.kill()
+            process.wait(60)
+        agent("status")
+        assert statuses(repo) == ["MERGED", "MERGED", "REJECTED"]
+        assert context.store.active() == {}
         assert agent("verify").returncode == 0
 
     def test_of_all_agents_is_a_failure_of_the_whole(self, agent, repo, tmp_path):
