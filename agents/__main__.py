@@ -37,7 +37,7 @@ def _open_streams() -> None:
 
 
 def _full() -> int:
-    from agents import packages
+    from essentials import packages
 
     # The launcher starts Python without site packages, which most verbs do not need.
     packages.defer()
@@ -51,7 +51,7 @@ def _full() -> int:
 
 def _mend(why: ImportError) -> int:
     """A package is missing: build the environment of the launcher anew; a wheel's is its installer's business."""
-    launched = sys.flags.no_site and (why.name or "").partition(".")[0] not in {"agents", "hollow"}
+    launched = sys.flags.no_site and (why.name or "").partition(".")[0] not in {"agents", "essentials", "hollow"}
     if not launched or _MENDED in os.environ:
         print(f"agent: {why}\n  Type: pip install --force-reinstall agent-box", file=sys.stderr)
         return 4

@@ -8,8 +8,8 @@ from types import MappingProxyType
 
 from agents import policy
 from agents.errors import OperatorError
-from agents.patterns import late
 from agents.units import Written, parse_duration, parse_size
+from essentials.patterns import late
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import contextlib
 
-from agents import airlock, files, landing, plan, records
+from agents import airlock, files, landing, plan
 from agents.errors import BoxError, HostError
 from agents.model import Actor, Status, is_terminal, step
 from agents.redact import visible
+from essentials import records
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

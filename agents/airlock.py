@@ -11,7 +11,7 @@ from agents.cleanroom import ABSENT, CleanRoom
 from agents.errors import HostError
 from agents.exporting import Export, export, result_tree
 from agents.inspection import stamp
-from agents.records import dataclass
+from essentials.records import dataclass
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import select
 import signal
 import time
 
-from agents.records import dataclass
+from essentials.records import dataclass
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 
-from agents import digests
 from agents.errors import OperatorError
-from agents.patterns import late
-from agents.records import dataclass
+from essentials import digests
+from essentials.patterns import late
+from essentials.records import dataclass
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

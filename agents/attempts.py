@@ -6,7 +6,7 @@ import json
 
 from agents import facts, settle
 from agents.model import Actor, Phase, RunState
-from agents.records import dataclass, field
+from essentials.records import dataclass, field
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

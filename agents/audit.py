@@ -5,11 +5,12 @@ from __future__ import annotations
 import itertools
 import sys
 
-from agents import journal, ledger, locks, records, settle
+from agents import journal, ledger, locks, settle
 from agents.errors import OperatorError, Tampered
 from agents.ledger import Flaw, Head
 from agents.model import Status
 from agents.scroll import PAGE
+from essentials import records
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

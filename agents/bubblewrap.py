@@ -10,7 +10,7 @@ from pathlib import Path
 
 from agents import roots
 from agents.errors import AgentError
-from agents.records import dataclass
+from essentials.records import dataclass
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agents.records import dataclass, field
+from essentials.records import dataclass, field
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

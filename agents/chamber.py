@@ -7,7 +7,7 @@ import os
 
 from agents import files
 from agents.errors import HostError
-from agents.records import dataclass, field
+from essentials.records import dataclass, field
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

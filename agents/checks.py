@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 from agents import files, procs
-from agents.records import dataclass
+from essentials.records import dataclass
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import os
 from agents import copies, files, git
 from agents.errors import HostError, Tampered
 from agents.fittings import fittings
-from agents.records import dataclass
+from essentials.records import dataclass
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,11 +9,12 @@ from __future__ import annotations
 import contextlib
 import os
 
-from agents import cycles, exporting, files, git, landing, policy, records, worktrees
+from agents import cycles, exporting, files, git, landing, policy, worktrees
 from agents.cleanroom import ABSENT, CleanRoom
 from agents.errors import HostError, OperatorError
 from agents.inspection import named
-from agents.records import dataclass
+from essentials import records
+from essentials.records import dataclass
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

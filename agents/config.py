@@ -8,9 +8,9 @@ from collections import ChainMap
 
 from agents import accepts, policy, yamlfile
 from agents.errors import OperatorError
-from agents.patterns import late
-from agents.records import dataclass, field
 from agents.settings import SETTINGS
+from essentials.patterns import late
+from essentials.records import dataclass, field
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

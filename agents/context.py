@@ -12,9 +12,9 @@ from agents.errors import HostError, OperatorError
 from agents.journal import Journal, state_home
 from agents.layout import EXCLUDED, Layout
 from agents.lockorder import Rank
-from agents.records import dataclass
 from agents.store import Store
 from agents.times import Clock
+from essentials.records import dataclass
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -16,7 +16,6 @@ from agents import (
     plan,
     policy,
     publish,
-    records,
     redact,
     resuming,
     scenery,
@@ -29,9 +28,10 @@ from agents.interrupts import interrupts
 from agents.live import Line, LiveRun
 from agents.model import Actor, Failure, FailureKind, Phase, RunMeta, RunState, Status
 from agents.pump import Ending
-from agents.records import dataclass, field
 from agents.referee import trouble
 from agents.sweep import sweep
+from essentials import records
+from essentials.records import dataclass, field
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agents import policy
 from agents.model import Status
-from agents.patterns import late
+from essentials.patterns import late
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import contextlib
 
-from agents import cycles, files, locks, naming, policy, records
+from agents import cycles, files, locks, naming, policy
 from agents.errors import BoxError, OperatorError
 from agents.lockorder import Rank
 from agents.model import FailureKind, Status
+from essentials import records
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -11,6 +11,7 @@ import sys
 from agents import environment, gate, locks, policy
 from agents.context import HOME, prepare
 from agents.engines.base import BASE_ENV
+from agents.engines.hollow import program
 from agents.errors import AgentError, BoxError, HostError, OperatorError, Tampered
 from agents.lockorder import Rank
 from agents.model import Status
@@ -35,11 +36,9 @@ def ask(context: Context, words: Sequence[str], given: str = "") -> str:
 
     Raises what it refuses, as the error with its exit code: one sentence and a hint, as everywhere.
     """
-    # -P and -s, and an environment of its own: no module and no variable of the repository has a say.
-    argv = [sys.executable, "-P", "-s", "-m", "hollow", "desk", *words, "--state", str(context.layout.memory)]
-    fixed = {
-        "PYTHONPATH": str(HOME), "PYTHONUTF8": "1", "COLUMNS": str(shutil.get_terminal_size((100, 24)).columns),
-    }  # fmt: skip
+    # An environment of its own: no variable of the repository has a say.
+    argv = [*program(sys.executable, HOME), "desk", *words, "--state", str(context.layout.memory)]
+    fixed = {"COLUMNS": str(shutil.get_terminal_size((100, 24)).columns)}
     env = environment.compose(context.environ, BASE_ENV, "", fixed)
     try:
         done = subprocess.run(

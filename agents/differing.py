@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from agents import budget, facts, ledger, plan, records, redact
+from agents import budget, facts, ledger, plan, redact
 from agents.ledger import Head
-from agents.records import dataclass
 from agents.tally import TOKENS, Tally
+from essentials import records
+from essentials.records import dataclass
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

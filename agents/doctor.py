@@ -10,7 +10,7 @@ import time
 
 from agents import git, probe, procs, sandbox, sweep, units
 from agents.layout import Layout
-from agents.records import dataclass
+from essentials.records import dataclass
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

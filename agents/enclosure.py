@@ -9,7 +9,7 @@ from pathlib import Path
 from agents import files, git, journal, roots, sandbox
 from agents.errors import AgentError
 from agents.layout import COMMANDS, DATA, TREES
-from agents.patterns import late
+from essentials.patterns import late
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from types import MappingProxyType
 
-from agents import records
-from agents.records import dataclass, field
 from agents.tally import Tally
+from essentials import records
+from essentials.records import dataclass, field
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

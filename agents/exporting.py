@@ -10,7 +10,7 @@ from agents.cleanroom import ABSENT
 from agents.errors import HostError
 from agents.furnish import recall
 from agents.inspection import HUGE, inspect, named, stamp
-from agents.records import dataclass
+from essentials.records import dataclass
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

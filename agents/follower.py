@@ -13,8 +13,9 @@ import itertools
 import math
 import os
 
-from agents import files, records
+from agents import files
 from agents.events import PARSE_LIMIT, Fact, Init, Output, Result, Said, ToolCall, Unread, decode
+from essentials import records
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

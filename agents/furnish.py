@@ -10,7 +10,7 @@ from agents import files, git
 from agents.chamber import DAMAGED
 from agents.errors import HostError, OperatorError
 from agents.inspection import inspect, named, shown, stamp
-from agents.records import dataclass, field, replace
+from essentials.records import dataclass, field, replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

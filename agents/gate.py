@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import os
 
-from agents import aftermath, approval, digests, files, inside, judgement, landing, locks, plan, settle, verifying
+from agents import aftermath, approval, files, inside, judgement, landing, locks, plan, settle, verifying
 from agents.errors import BoxError, OperatorError, Tampered
 from agents.lockorder import Rank
 from agents.model import Actor, Status, step
 from agents.redact import visible
+from essentials import digests
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -8,9 +8,10 @@ import stat
 import time
 from pathlib import Path
 
-from agents import answers, digests
+from agents import answers
 from agents.errors import HostError, OperatorError
-from agents.records import dataclass, field
+from essentials import digests
+from essentials.records import dataclass, field
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

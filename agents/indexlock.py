@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import time
 
-from agents import digests, files
+from agents import files
 from agents.errors import OperatorError
+from essentials import digests
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from agents import guard
 from agents.procs import RUN_MARK
-from agents.records import dataclass
+from essentials.records import dataclass
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

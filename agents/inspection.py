@@ -9,11 +9,11 @@ import os
 import stat
 import unicodedata
 
-from agents import digests
 from agents.errors import HostError, Tampered
-from agents.records import dataclass, field
 from agents.redact import visible
 from agents.unaltered import Stamp
+from essentials import digests
+from essentials.records import dataclass, field
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -8,13 +8,14 @@ import json
 import os
 from pathlib import Path
 
-from agents import digests, files, git, ledger, locks, views
+from agents import files, git, ledger, locks, views
 from agents.dashboard import Dashboard
 from agents.errors import Tampered
 from agents.ledger import Head
 from agents.lockorder import Rank
 from agents.scroll import Scroll
 from agents.times import iso
+from essentials import digests
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import contextlib
 
-from agents import approval, audit, digests, files, git, journal, landing, records, risk, settle, verifying
+from agents import approval, audit, files, git, journal, landing, risk, settle, verifying
 from agents.approval import Statement
 from agents.cleanroom import CleanRoom, Merged
 from agents.errors import AgentError, OperatorError, Tampered
 from agents.model import Status
-from agents.records import dataclass
 from agents.redact import visible
 from agents.risk import Flag, Sizes
+from essentials import digests, records
+from essentials.records import dataclass
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -10,12 +10,13 @@ from __future__ import annotations
 import json
 import os
 
-from agents import files, git, records, staging
+from agents import files, git, staging
 from agents.cleanroom import Change, CleanRoom
 from agents.errors import BoxError, HostError, OperatorError, Tampered
 from agents.indexlock import PATIENCE, IndexLock
-from agents.records import dataclass
 from agents.staging import Stage
+from essentials import records
+from essentials.records import dataclass
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

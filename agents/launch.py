@@ -8,11 +8,12 @@ import json
 import os
 from functools import partial
 
-from agents import bytecode, enclosure, environment, files, plan, procs, records, settle
+from agents import bytecode, enclosure, environment, files, plan, procs, settle
 from agents.follower import Follower
 from agents.model import Phase
 from agents.pump import Ending, Pump
 from agents.recorder import PipeRecorder, SpoolRecorder
+from essentials import records
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
-from agents import digests
-from agents.records import dataclass
+from essentials import digests
+from essentials.records import dataclass
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

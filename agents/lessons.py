@@ -6,7 +6,7 @@ import json
 import re
 
 from agents import files, redact
-from agents.patterns import late
+from essentials.patterns import late
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

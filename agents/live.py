@@ -6,10 +6,11 @@ import contextlib
 import os
 import sys
 
-from agents import budget, plan, records, redact, views
+from agents import budget, plan, redact, views
 from agents.events import Init
 from agents.model import Actor, Failure, FailureKind, Status, step
 from agents.times import iso
+from essentials import records
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -22,8 +22,8 @@ from agents.interrupts import end_with_parent, interrupts
 from agents.lockorder import Rank
 from agents.model import Status
 from agents.pulse import Ended, Pulse, Sight
-from agents.records import dataclass, field
 from agents.sweep import sweep
+from essentials.records import dataclass, field
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 
-from agents import digests, records, redact
+from agents import redact
 from agents.events import Said, ToolCall, ToolResult, Unread
-from agents.records import dataclass, field
+from essentials import digests, records
+from essentials.records import dataclass, field
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

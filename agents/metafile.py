@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 
 from agents.errors import Tampered
-from agents.patterns import late
+from essentials.patterns import late
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 from enum import StrEnum
 from types import MappingProxyType
 
-from agents import records
 from agents.errors import Tampered
 from agents.lifecycle import (
     HOST_FAILURES,
@@ -20,7 +19,8 @@ from agents.lifecycle import (
     Status,
     is_terminal,
 )
-from agents.records import dataclass, field
+from essentials import records
+from essentials.records import dataclass, field
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

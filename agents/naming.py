@@ -7,9 +7,9 @@ import reprlib
 import unicodedata
 
 from agents.errors import HostError, OperatorError
-from agents.patterns import late
-from agents.records import dataclass
 from agents.times import epoch, iso
+from essentials.patterns import late
+from essentials.records import dataclass
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

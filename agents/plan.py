@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 import posixpath
 
-from agents import commands, digests, naming, policy, prompts, records, redact
+from agents import commands, naming, policy, prompts, redact
 from agents.engines.base import Brief, Budget, Command
 from agents.errors import AgentError, HostError, OperatorError, Tampered
 from agents.model import RunMeta, RunState
-from agents.patterns import late
-from agents.records import dataclass
 from agents.timers import Limits
 from agents.times import iso
+from essentials import digests, records
+from essentials.patterns import late
+from essentials.records import dataclass
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from types import MappingProxyType
 
-from agents import digests
 from agents.errors import OperatorError
-from agents.records import dataclass
+from essentials import digests
+from essentials.records import dataclass
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

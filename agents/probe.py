@@ -8,8 +8,8 @@ import threading
 import time
 from urllib.parse import urlsplit
 
-from agents.patterns import late
-from agents.records import dataclass
+from essentials.patterns import late
+from essentials.records import dataclass
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,9 +9,10 @@ import subprocess
 import time
 from pathlib import Path
 
-from agents import digests, guard, sandbox
+from agents import guard, sandbox
 from agents.errors import HostError
-from agents.records import dataclass, field
+from essentials import digests
+from essentials.records import dataclass, field
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

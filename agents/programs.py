@@ -8,9 +8,10 @@ import os
 import subprocess
 from pathlib import Path
 
-from agents import digests, environment, files
+from agents import environment, files
 from agents.engines.base import BASE_ENV, Program
 from agents.errors import HostError
+from essentials import digests
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from agents import commands, files, locks
 from agents.errors import HostError
 from agents.layout import COMMANDS, STAGING
 from agents.lockorder import Rank
-from agents.patterns import late
+from essentials.patterns import late
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from agents import cycles, records
+from agents import cycles
 from agents.model import Status
-from agents.records import dataclass
+from essentials import records
+from essentials.records import dataclass
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -11,10 +11,10 @@ from agents.errors import BoxError
 from agents.events import Progress, Result, reduce
 from agents.model import FailureKind
 from agents.recorder import BURST, CHUNK
-from agents.records import dataclass, field
 from agents.referee import Referee, trouble, unchanging
 from agents.timers import Due, Limits
 from agents.vigil import Vigil
+from essentials.records import dataclass, field
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import importlib
 
-from agents.records import dataclass
 from agents.verbs.words import Argument, Option
+from essentials.records import dataclass
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from agents.patterns import late
+from essentials.patterns import late
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

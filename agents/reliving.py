@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from agents import budget, cycles, differing, records, settle
+from agents import budget, cycles, differing, settle
 from agents.follower import EFFORT, LINE, OPENING
 from agents.loops import Loops
 from agents.model import Actor, FailureKind, Phase, Status
 from agents.pump import Ending
-from agents.records import dataclass
 from agents.rereading import Heard, attentive, reread
+from essentials import records
+from essentials.records import dataclass
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 
-from agents import attempts, differing, files, journal, records, resuming, settle
+from agents import attempts, differing, files, journal, resuming, settle
 from agents.differing import NOTHING, Difference
 from agents.engines import registry
 from agents.errors import OperatorError
 from agents.model import Actor, IllegalStep, Phase, RunState, Status
 from agents.pump import Ending
-from agents.records import dataclass
 from agents.reliving import DEAF, Case, relive
 from agents.rereading import Heard
 from agents.timers import Limits
+from essentials import records
+from essentials.records import dataclass
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from agents import records
 from agents.events import Init, Progress, reduce
 from agents.follower import Follower
-from agents.records import dataclass
+from essentials import records
+from essentials.records import dataclass
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

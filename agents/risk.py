@@ -6,10 +6,10 @@ import re
 import unicodedata
 from types import MappingProxyType
 
-from agents.patterns import late
-from agents.records import dataclass
 from agents.redact import visible
 from agents.sensitive import ELEVATED, kinds_of
+from essentials.patterns import late
+from essentials.records import dataclass
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from pathlib import Path
 from agents import bubblewrap, files, guard, landlock, redact, roots, seccomp
 from agents.cell import Cell, Limits
 from agents.errors import HostError
-from agents.records import asdict, dataclass, replace
+from essentials.records import asdict, dataclass, replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

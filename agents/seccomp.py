@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import struct
 
-from agents.records import dataclass
+from essentials.records import dataclass
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ import fnmatch
 import re
 from types import MappingProxyType
 
-from agents.patterns import late
-from agents.records import dataclass, field
+from essentials.patterns import late
+from essentials.records import dataclass, field
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

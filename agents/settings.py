@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from agents import accepts
-from agents.records import dataclass
 from agents.units import parse_duration
+from essentials.records import dataclass
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

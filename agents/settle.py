@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import os
 
-from agents import budget, cycles, digests, facts, files, plan, records, redact
+from agents import budget, cycles, facts, files, plan, redact
 from agents.errors import Tampered
 from agents.layout import EVIDENCE, LATEST
 from agents.model import Actor, Failure, FailureKind, Phase, Status, step
 from agents.times import iso
+from essentials import digests, records
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

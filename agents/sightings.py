@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from agents import ledger, redact
 from agents.engines.stream_json import STREAM_JSON
 from agents.events import Fact, ToolCall, ToolResult, decode
-from agents.records import dataclass
 from agents.tally import share
+from essentials.records import dataclass
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

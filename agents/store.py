@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import os
 
-from agents import files, locks, metafile, naming, records
+from agents import files, locks, metafile, naming
 from agents.errors import HostError, OperatorError, Tampered
 from agents.layout import LATEST, RUNS, Layout
 from agents.lockorder import Rank
 from agents.model import RunMeta, RunState
+from essentials import records
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

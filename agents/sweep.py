@@ -5,21 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 
-from agents import (
-    cycles,
-    cycling,
-    files,
-    glance,
-    locks,
-    plan,
-    policy,
-    procs,
-    publish,
-    records,
-    rereading,
-    settle,
-    watchdog,
-)
+from agents import cycles, cycling, files, glance, locks, plan, policy, procs, publish, rereading, settle, watchdog
 from agents.engines import registry
 from agents.errors import BoxError
 from agents.events import PLAIN
@@ -28,6 +14,7 @@ from agents.lockorder import Rank
 from agents.model import Actor, Failure, FailureKind, Phase, Status, step
 from agents.pump import Ending
 from agents.watchdog import Facts, Verdict
+from essentials import records
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

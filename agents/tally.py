@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from agents import records
-from agents.records import dataclass, field
+from essentials import records
+from essentials.records import dataclass, field
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,22 +7,7 @@ import os
 import time
 from types import MappingProxyType
 
-from agents import (
-    choosing,
-    control,
-    core,
-    files,
-    gate,
-    locks,
-    plan,
-    procs,
-    records,
-    redact,
-    resuming,
-    settle,
-    verifying,
-    views,
-)
+from agents import choosing, control, core, files, gate, locks, plan, procs, redact, resuming, settle, verifying, views
 from agents.context import prepare
 from agents.engines.base import Command
 from agents.errors import BoxError, OperatorError
@@ -32,6 +17,7 @@ from agents.model import Actor, FailureKind, Phase, RunState, Status
 from agents.pump import Ending
 from agents.sweep import sweep
 from agents.times import iso
+from essentials import records
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

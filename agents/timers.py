@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from enum import StrEnum
 
-from agents import records
-from agents.records import dataclass
+from essentials import records
+from essentials.records import dataclass
 
 
 class Due(StrEnum):

@@ -10,7 +10,7 @@ import struct
 import time
 
 from agents import files
-from agents.digests import blake2b
+from essentials.digests import blake2b
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

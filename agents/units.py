@@ -6,7 +6,7 @@ import math
 import reprlib
 
 from agents.errors import OperatorError
-from agents.patterns import late
+from essentials.patterns import late
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

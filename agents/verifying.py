@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import json
 
-from agents import files, plan, records
+from agents import files, plan
 from agents.errors import HostError
-from agents.records import dataclass
 from agents.redact import redact, visible
 from agents.risk import Flag, touching
+from essentials import records
+from essentials.records import dataclass
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from enum import StrEnum
 
 from agents.model import Phase, Status
-from agents.records import dataclass
 from agents.times import epoch
+from essentials.records import dataclass
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

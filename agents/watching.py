@@ -7,8 +7,8 @@ import os
 from agents import files, naming, sightings, tally
 from agents.errors import BoxError
 from agents.policy import AGENTS
-from agents.records import dataclass, field
 from agents.sightings import Scene, Seen, Step
+from essentials.records import dataclass, field
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ import json
 import math
 from datetime import UTC, datetime
 
-from agents import records
-from agents.records import dataclass
+from essentials import records
+from essentials.records import dataclass
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

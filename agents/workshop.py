@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 
-from agents import airlock, checks, commons, enclosure, environment, files, furnish, policy, procs, records, settle
+from agents import airlock, checks, commons, enclosure, environment, files, furnish, policy, procs, settle
 from agents.engines.base import BASE_ENV
 from agents.errors import BoxError, HostError
-from agents.records import dataclass, field
 from agents.redact import visible
+from essentials import records
+from essentials.records import dataclass, field
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -12,11 +12,12 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from agents import ledger, naming, plan, policy, records
+from agents import ledger, naming, plan, policy
 from agents.layout import Layout
 from agents.model import Phase, RunMeta, RunState, Status
 from agents.store import Store
 from agents.times import iso
+from essentials import records
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

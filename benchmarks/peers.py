@@ -7,6 +7,7 @@ import shutil
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from agents.layout import DATA, TREES
 from benchmarks import installing
 from benchmarks.bench import DRIVERS, Absent, Row, account
 from benchmarks.drivers.minds import COMMAND
@@ -132,7 +133,7 @@ class _Peers:
         here = bench.ram.repository(bench.sizes.small_tree, "-peers")
         what = f"an airlock, {bench.sizes.small_tree:,} files, beside a work tree"
         further = f"`agent fix` until its agent lives, {bench.sizes.small_tree:,} files, beside the work tree alone"
-        self.candidates["airlock"] = bench.driven("airlocks", here, "one", "1")
+        self.candidates["airlock"] = self._airlock(here)
         self.candidates["fix set-up"] = bench.tidy(here, bench.driven("supervisor", here, "setup", "fix"))
 
         def sandcastle(place: Path) -> Callable[[], Cost]:
@@ -147,6 +148,20 @@ class _Peers:
         for name, peer, work in peers:
             self._row(f"peers.worktree-{name}", what, peer, "airlock", work)
             self._beside(f"peers.setup-{name}", further, peer, "fix set-up", f"peers.worktree-{name}")
+
+    def _airlock(self, here: Path) -> Callable[[], Cost]:
+        name = "26-01-01_0000__benchmark__0000"
+        command = self._command(here, self._bench.python, "-IS", str(DRIVERS / "opening.py"), name)
+        tree = here / TREES / name
+
+        def work() -> Cost:
+            cost = run(command)
+            for git in (("worktree", "unlock", str(tree)), ("worktree", "remove", "-f", str(tree))):
+                run(self._bench.command(here, "git", *git))
+            shutil.rmtree(here / DATA / "runs" / name)
+            return cost
+
+        return work
 
     def _tree(self, here: Path, tree: Path, branch: str, words: tuple[str, ...]) -> Callable[[], Cost]:
         command = self._command(here, *words)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from essentials.records import dataclass, field
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,27 +4,29 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
 
+from essentials.patterns import late
+from essentials.records import dataclass
 from hollow.documents import decoded, is_text
 from hollow.kinds import language
 from hollow.tracked import Snapshot, contents
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Final
 
-_WORD: Final = re.compile(r"bench(?:mark)?s?", re.IGNORECASE)
+_WORD: Final = late(r"bench(?:mark)?s?", re.IGNORECASE)
 # By folder or by file name, but not "workbench" or "benchpress": a separator must stand on both sides.
-_PLACE: Final = re.compile(
+_PLACE: Final = late(
     r"(?:^|/)(?:bench(?:mark)?(?:es|s)?|perf|asv_bench)/|(?:^|[/_.-])bench(?:mark)?s?(?:[_.-][^/]*)?\.\w+$",
     re.IGNORECASE,
 )
-_GO: Final = re.compile(r"^func (Benchmark\w*)\(\w+ \*testing\.B\)", re.MULTILINE)
-_PYTEST: Final = re.compile(r"^\s*(?:async )?def (test_\w+|bench_\w+)\([^)]*\bbenchmark\b", re.MULTILINE)
-_TARGET: Final = re.compile(r"^([\w./-]*(?:bench|perf)[\w./-]*):(?!=)", re.MULTILINE)
+_GO: Final = late(r"^func (Benchmark\w*)\(\w+ \*testing\.B\)", re.MULTILINE)
+_PYTEST: Final = late(r"^\s*(?:async )?def (test_\w+|bench_\w+)\([^)]*\bbenchmark\b", re.MULTILINE)
+_TARGET: Final = late(r"^([\w./-]*(?:bench|perf)[\w./-]*):(?!=)", re.MULTILINE)
 # The name may follow other keys of the same table, never a new table.
-_CARGO: Final = re.compile(r"^\[\[bench\]\]\s*(?:^\w[^\n]*\n)*?^name\s*=\s*\"([\w-]+)\"", re.MULTILINE)
+_CARGO: Final = late(r"^\[\[bench\]\]\s*(?:^\w[^\n]*\n)*?^name\s*=\s*\"([\w-]+)\"", re.MULTILINE)
 _READ_MOST: Final = 3000
 """Files looked into; a repository with more is searched by name beyond them."""
 

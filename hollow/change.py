@@ -4,27 +4,29 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
 
+from essentials.patterns import late
+from essentials.records import dataclass
 from hollow.gitread import GitReadError, compare, git
 from hollow.tracked import LARGEST
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+    from typing import Final
 
 # A range, HEAD with steps, or an id of seven digits and more, the fewest that git prints; a bare word like "main" is
 # more often prose than a branch. It is no guard: git is asked for an id behind --end-of-options, and only ids go
 # further.
-_RANGE: Final = re.compile(
+_RANGE: Final = late(
     r"(?<![\w./~^-])([\w./~^@{}-]*?\w[\w./~^@{}-]*\.\.\.?[\w./~^@{}-]*|HEAD[~^\d]+|[0-9a-f]{7,40})(?![\w/])"
 )
 _SAFE: Final = ("--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=all", "-M")
 _SHAPE: Final = ("--inter-hunk-context=0", "--src-prefix=a/", "--dst-prefix=b/")
 _MOST_DIFF: Final = 8 << 20
 """Bytes of a diff that are read; a larger one is vendored code or data, and the file list says so."""
-_HUNK: Final = re.compile(rb"^@@ -\d+(?:,\d+)? \+(\d+)(?:,\d+)? @@ ?(.*)$")
+_HUNK: Final = late(rb"^@@ -\d+(?:,\d+)? \+(\d+)(?:,\d+)? @@ ?(.*)$")
 
 
 @dataclass(frozen=True, slots=True)

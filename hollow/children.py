@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
 import select
 import signal
 import subprocess
-import tempfile
 import time
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
 
+from essentials.records import dataclass, field
+
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
-    from typing import IO
+    from typing import IO, Final
 
 _PR_SET_CHILD_SUBREAPER: Final = 36
 """From linux/prctl.h: orphans of whatever we start become our children instead of init's, so none gets away."""
@@ -95,6 +94,8 @@ def _given(data: bytes) -> Iterator[IO[bytes] | None]:
     if not data:
         yield None
         return
+    import tempfile  # here: most commands are given nothing
+
     with tempfile.NamedTemporaryFile() as kept:
         kept.write(data)
         kept.flush()
@@ -190,6 +191,8 @@ def _readable(descriptor: int, seconds: float) -> bool:
 @contextlib.contextmanager
 def _orphans_come_here() -> Iterator[None]:
     """While entered, orphans below this process become its children; where that is unknown, nothing changes."""
+    import ctypes  # here: most tasks run no command
+
     prctl = getattr(ctypes.CDLL(None, use_errno=True), "prctl", None)
     if prctl is None:  # not Linux
         yield

@@ -8,10 +8,11 @@ import os
 import stat
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Final
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from typing import Final
 
 CLOSED_AT_TOP: Final = frozenset({".agents", "agent_box"})
 """The supervisor's own folders; a package of that name deeper down is ordinary code (design, sections 3 and 4)."""

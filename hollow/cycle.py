@@ -6,20 +6,21 @@ import os
 import signal
 import sys
 import time
-from dataclasses import dataclass, replace
-from typing import IO, TYPE_CHECKING, Final
 
+from essentials.records import dataclass, replace
 from hollow import __version__
 from hollow.interrupts import Interrupts, Stopped, private_stdout
 from hollow.mind import Answer, Away
 from hollow.resuming import earlier
 from hollow.sandbox import offered
 from hollow.stream import Talk
-from hollow.tools import tools_of
+from hollow.tools import names_of
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+    from typing import IO, Final
 
     from hollow.mind import Assignment, Mind, Thinker
     from hollow.sandbox import Cell
@@ -148,7 +149,7 @@ def _think(order: Order, source: IO[bytes] | None, out: IO[bytes]) -> Answer:
         mind=mind.name,
         agent=assignment.agent,
         run_type=assignment.run_type,
-        tools=[tool.name for tool in tools_of(assignment.run_type, commands=assignment.cell is not None)],
+        tools=names_of(assignment.run_type, commands=assignment.cell is not None),
         hollow_version=__version__,
     )
     talk.fact("mind.chosen", mind=mind.name, model=mind.model)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
-
+from essentials.records import dataclass
 from hollow.kinds import language
 from hollow.symbols import clipped, docs, outline
 from hollow.words import counts, identifiers, tokens_of
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections import Counter
+    from typing import Final
 
 FIELDS: Final = ("symbols", "docs", "body")
 _SNIFFED: Final = 8192

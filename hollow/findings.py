@@ -3,53 +3,55 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
 
+from essentials.patterns import late
+from essentials.records import dataclass
 from hollow.kinds import Kind, kind, language
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from typing import Final
 
     from hollow.change import Line, Touched
 
 _LARGE: Final = 800
 """Added lines of one file beyond which nobody reads with care."""
 # The first two rows are formats of well-known services; the last one is any value that is assigned to a telling name.
-_SECRET: Final = re.compile(
+_SECRET: Final = late(
     r"(?:AKIA|ASIA)[A-Z0-9]{16}|gh[pousr]_[A-Za-z0-9]{30,}|sk-[A-Za-z0-9_-]{20,}|xox[abprs]-[A-Za-z0-9-]{10,}"
     r"|-----BEGIN (?:[A-Z]+ )?PRIVATE KEY-----"
     r"|(?i:pass(?:word|wd)|secret|token|api_?key|credential)\w*['\"]?\s*[:=]\s*['\"](?P<value>[^'\"\s]{8,})['\"]"
 )
 # Read or run by a tool before anybody looks: a change here acts on whoever checks the change out.
-_LATER: Final = re.compile(
+_LATER: Final = late(
     r"(?:^|/)(?:\.github/(?:workflows|actions)/|\.gitlab-ci|\.circleci/|Jenkinsfile|\.pre-commit-config|\.husky/|hooks/"
     r"|setup\.py$|conftest\.py$|noxfile\.py$|tox\.ini$|Makefile$|package\.json$|pyproject\.toml$|build\.rs$|Dockerfile|\.envrc$"
     r"|[^/]*\.(?:pth|sh|ps1|bat)$|CLAUDE\.md$|AGENTS\.md$|\.claude/)",
     re.IGNORECASE,
 )
 _LINE_RULES: Final = (
-    ("a merge conflict marker", re.compile(r"^(?:<{7} |>{7} |={7}$|\|{7} )"), ""),
+    ("a merge conflict marker", late(r"^(?:<{7} |>{7} |={7}$|\|{7} )"), ""),
     (
         "a debug print or breakpoint",
-        re.compile(r"^\s*(?:breakpoint\(\)|import i?pdb|(?:i?pdb)\.set_trace|debugger;?\s*$|binding\.pry|dbg!\()"),
+        late(r"^\s*(?:breakpoint\(\)|import i?pdb|(?:i?pdb)\.set_trace|debugger;?\s*$|binding\.pry|dbg!\()"),
         "",
     ),
-    ("a debug print", re.compile(r"^\s*print\("), "python"),
-    ("a debug print", re.compile(r"^\s*console\.(?:log|debug)\("), "javascript"),
-    ("a debug print", re.compile(r"^\s*fmt\.Print(?:ln|f)?\("), "go"),
+    ("a debug print", late(r"^\s*print\("), "python"),
+    ("a debug print", late(r"^\s*console\.(?:log|debug)\("), "javascript"),
+    ("a debug print", late(r"^\s*fmt\.Print(?:ln|f)?\("), "go"),
     # The last letter in brackets: whoever searches this project for such notes must not find the rule.
-    ("a note to do later", re.compile(r"\b(?:TO[D]O|FIX[M]E|XX[X]|HAC[K])\b"), ""),
+    ("a note to do later", late(r"\b(?:TO[D]O|FIX[M]E|XX[X]|HAC[K])\b"), ""),
     (
         "an exception swallowed",
-        re.compile(r"^\s*except(?:\s+(?:Base)?Exception)?\s*:\s*(?:pass|\.\.\.)?\s*(?:#.*)?$"),
+        late(r"^\s*except(?:\s+(?:Base)?Exception)?\s*:\s*(?:pass|\.\.\.)?\s*(?:#.*)?$"),
         "python",
     ),
-    ("code that runs text", re.compile(r"(?<![\w.])(?:eval|exec)\(|shell\s*=\s*True|\bos\.system\("), ""),
-    ("a disabled check", re.compile(r"verify\s*=\s*False|InsecureSkipVerify:\s*true|rejectUnauthorized:\s*false"), ""),
+    ("code that runs text", late(r"(?<![\w.])(?:eval|exec)\(|shell\s*=\s*True|\bos\.system\("), ""),
+    ("a disabled check", late(r"verify\s*=\s*False|InsecureSkipVerify:\s*true|rejectUnauthorized:\s*false"), ""),
     (
         "a skipped test",
-        re.compile(r"pytest\.mark\.(?:skip|xfail)|@(?:unittest\.)?skip|\b(?:it|test|describe)\.skip\(|t\.Skip\("),
+        late(r"pytest\.mark\.(?:skip|xfail)|@(?:unittest\.)?skip|\b(?:it|test|describe)\.skip\(|t\.Skip\("),
         "",
     ),
 )

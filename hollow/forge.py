@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
 import shlex
 import sys
-from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from essentials.records import dataclass, replace
 from hollow import children
 from hollow.substrate import ghosts, lexical, synthesis, toolcode
 from hollow.substrate.model import Trouble
 from hollow.substrate.synthesis import Refused
 from hollow.toolroots import tool_roots
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from typing import Any, Final
 
     from hollow.memory.broken import BrokenTools
     from hollow.memory.shelf import Shelf
@@ -44,7 +44,8 @@ _HOPELESS: Final = frozenset({"NameError", "ImportError", "ModuleNotFoundError",
 """What no argument can mend; a first call that ends in another error may have lacked arguments."""
 
 
-class Called(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Called:
     """What a call gave."""
 
     ok: bool
@@ -217,7 +218,7 @@ class Forge:
         cell = self._cell(writable)
         if cell is None:
             return _Answer(trouble=Trouble.HOST, error=_NO_CELL)
-        mark = f"{secrets.token_hex(16)} "
+        mark = f"{os.urandom(16).hex()} "
         try:
             order = json.dumps({"mark": mark, "name": tool.name, "code": tool.code, "params": params}).encode()
         except (TypeError, ValueError):

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
 
+from essentials.records import dataclass
 from hollow.kinds import Kind, kind
 from hollow.ranking import KIND_FACTORS, Candidate, Corpus
 from hollow.related import ages, evidence, similar, todays_paths
 from hollow.words import identifiers, tokens_of
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from typing import Final
 
     from hollow.history import Commit
     from hollow.index import Document, Index

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Final
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Final
 
 SETTINGS: Final[Mapping[str, str]] = {
     # What would start a program: a monitor, a hook, gpg, or a second git in a submodule, which loses these settings.

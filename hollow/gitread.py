@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import subprocess
-from typing import TYPE_CHECKING, Final
 
 from hollow.gitenv import FILTERS, environment, filters_off
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
+    from typing import Final
 
 _SECONDS: Final = 300.0
 """Longest a single git command may take; only a stuck disk takes longer."""

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import Final
+
+from essentials.patterns import late
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Final
 
 _W: Final = r"[^\S\n]"
 """White space within a line."""
@@ -96,8 +101,7 @@ _PATTERNS: Final[dict[str, tuple[str, ...]]] = {
 }
 
 PATTERNS: Final = {
-    language: tuple(re.compile(pattern, re.MULTILINE) for pattern in patterns)
-    for language, patterns in _PATTERNS.items()
+    language: tuple(late(pattern, re.MULTILINE) for pattern in patterns) for language, patterns in _PATTERNS.items()
 }
 """Language (see :func:`hollow.kinds.language`) to the compiled patterns of its definitions."""
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import os
-import re
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final
 
+from essentials.patterns import late
+from essentials.records import dataclass
 from hollow.gitread import GitReadError, git
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
+    from typing import Final
 
     from hollow.index import Index
 
@@ -21,7 +22,7 @@ DEPTH: Final = 3000
 _WIDEST: Final = 40
 """Files. A commit that touches more is a reformat, a move or an import, and says nothing about any one of them."""
 # Neither a message nor a path can hold a NUL, so nobody can write a commit that reads as two.
-_HEAD: Final = re.compile(rb"\0\0([0-9a-f]{40,64}) (\d+)\0([^\0]*)\0")
+_HEAD: Final = late(rb"\0\0([0-9a-f]{40,64}) (\d+)\0([^\0]*)\0")
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,16 +6,17 @@ import contextlib
 import sqlite3
 import zlib
 from collections import Counter
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Self
 
+from essentials.records import dataclass
 from hollow.documents import FIELDS, fields
 from hollow.kinds import language
 from hollow.tracked import contents
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
+    from typing import Final, Self
 
     from hollow.tracked import Snapshot, Tracked
 

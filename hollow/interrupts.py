@@ -7,11 +7,12 @@ import io
 import os
 import signal
 import sys
-from typing import TYPE_CHECKING, Final, Self
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import FrameType, TracebackType
+    from typing import Final, Self
 
 # The supervisor's stop and the operator's Ctrl-C; SIGKILL follows where neither is heard.
 SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)

@@ -5,7 +5,12 @@ from __future__ import annotations
 import re
 from enum import StrEnum
 from functools import lru_cache
-from typing import Final
+
+from essentials.patterns import late
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Final
 
 _SUFFIXES: Final = {
     "python": "py pyi pyx pxd pyw",
@@ -54,19 +59,19 @@ def _folder(names: str) -> str:
 
 
 # The folders that frameworks of many languages look in, then the file names that they take for tests.
-_TEST: Final = re.compile(
+_TEST: Final = late(
     _folder(r"tests?|testing|__tests__|specs?|testdata|fixtures|e2e|src/test|\w+[_-]tests?|tests?[_-]\w+")
     + r"|(?:^|/)(?:test_[^/]*|conftest\.py|tests?\.\w+|[^/]*Tests?\.\w+"
     + r"|[^/]*(?:_test|_spec|\.test|\.spec|_unittest)\.\w+)$"
 )
 # Library code that helps people to test ("flask/testing.py") is source; a folder of that name mostly holds tests.
-_CHANGELOG: Final = re.compile(
+_CHANGELOG: Final = late(
     r"(?:^|/)(?:changelog|changes|history|news|release|authors|contributors|todo)[^/]*$", re.IGNORECASE
 )
-_DOC: Final = re.compile(_folder(r"docs?|documentation|doc-src|man|website|changes|changelog\.d|news|newsfragments"))
-_EXAMPLE: Final = re.compile(_folder(r"examples?|samples?|demos?|tutorials?|benchmarks?|benches|docs_src"))
+_DOC: Final = late(_folder(r"docs?|documentation|doc-src|man|website|changes|changelog\.d|news|newsfragments"))
+_EXAMPLE: Final = late(_folder(r"examples?|samples?|demos?|tutorials?|benchmarks?|benches|docs_src"))
 # What nobody edits by hand. Lock files are here, not in the configuration: their words are package names.
-_GENERATED: Final = re.compile(
+_GENERATED: Final = late(
     _folder(r"vendor|vendored|_vendor|third_party|node_modules|dist|build|generated|locale|locales|translations")
     + r"|(?:^|/)(?:package-lock\.json|[^/]*\.lock|go\.sum|pnpm-lock\.yaml|[^/]*\.min\.(?:js|css)|[^/]*\.map"
     + r"|[^/]*_pb2(?:_grpc)?\.py|[^/]*\.pb\.go|[^/]*\.snap|[^/]*\.svg|[^/]*\.po)$"

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from typing import TYPE_CHECKING, Final
 
+from essentials.patterns import late
+
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from typing import Final
 
-_TICKS: Final = re.compile(r"`+")
+_TICKS: Final = late(r"`+")
 _LONGEST: Final = 160
 """Characters of an excerpt's line; the rest of a minified file helps nobody."""
 # Marks that reorder what a reader sees ("Trojan Source") count too, though Unicode files them elsewhere.

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
-
+from essentials.records import dataclass, field
 from hollow.answer import Answer, Usage
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
+    from typing import Any, Protocol
 
     from hollow.sandbox import Cell
     from hollow.stream import Talk
+else:
+    Protocol = object  # its meaning is a type checker's
 
 __all__ = ["Answer", "Assignment", "Away", "Mind", "Question", "Thinker", "Thought", "Usage"]
 
@@ -54,15 +56,12 @@ class Thinker(Protocol):
 
     def think(self, question: Question) -> Thought:
         """Answer *question*; raises :class:`Away`."""
-        ...
 
     def embed(self, texts: Sequence[str]) -> list[list[float]] | None:
         """Return one vector for each of *texts*, or None where there is no such model now."""
-        ...
 
     def close(self) -> None:
         """Let go of what was opened."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,4 +108,3 @@ class Mind(Protocol):
 
     def answer(self, assignment: Assignment, talk: Talk) -> Answer:
         """Do the assignment, saying every step on *talk*; failures are answers too, never exceptions."""
-        ...

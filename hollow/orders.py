@@ -6,18 +6,19 @@ words for it; a test holds the two against each other.
 
 from __future__ import annotations
 
-import re
 import sys
 from enum import StrEnum
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
 
+from essentials.patterns import late
 from hollow import cycle
 from hollow.mind import Assignment
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from typing import Any, Final
 
     from hollow.mind import Mind, Thinker
 
@@ -63,8 +64,8 @@ LEAST_CTX: Final = 2048
 LEAST_TIMEOUT: Final = 0.1
 """Seconds that one model call may at least take."""
 
-_SESSION: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-_NUMBER: Final = re.compile(r"[0-9]{1,9}(\.[0-9]{1,6})?")
+_SESSION: Final = late(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_NUMBER: Final = late(r"[0-9]{1,9}(\.[0-9]{1,6})?")
 
 
 def _session(word: str) -> str:

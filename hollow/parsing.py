@@ -7,16 +7,19 @@ import json
 import math
 import re
 import warnings
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
 
+from essentials.patterns import late
+from essentials.records import dataclass, field
+
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
+    from typing import Any, Final
 
-_THINK_TAG: Final = re.compile(r"<(/?)(?:think|thinking|thought)>", re.IGNORECASE)
-_FENCE: Final = re.compile(r"```[\w-]*\n(.*?)```", re.DOTALL)
-_CALL_TAG: Final = re.compile(r"<(tool_call|function_call)>(.*?)(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
-_TRAILING_COMMA: Final = re.compile(r",(\s*[}\]])")
+_THINK_TAG: Final = late(r"<(/?)(?:think|thinking|thought)>", re.IGNORECASE)
+_FENCE: Final = late(r"```[\w-]*\n(.*?)```", re.DOTALL)
+_CALL_TAG: Final = late(r"<(tool_call|function_call)>(.*?)(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
+_TRAILING_COMMA: Final = late(r",(\s*[}\]])")
 
 _MAX_STARTS: Final = 40
 """Opening braces at which an object is looked for; a wall of braces must not cost quadratic time."""

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import math
-import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
 
+from essentials.patterns import late
+from essentials.records import dataclass
 from hollow.words import identifiers, tokens_of
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from typing import Final
 
 WINDOW: Final = 20
 """Lines that are judged together: about a function."""
 _LONGEST: Final = 400
 """Characters of a line that are read; what follows is data."""
-_DEFINITION: Final = re.compile(
+_DEFINITION: Final = late(
     r"^\s*(?:(?:export|default|public|private|protected|static|async|pub|abstract|final)\s+)*"
     r"(?:def|class|func|fn|function|struct|interface|trait|impl|module|enum|type)\b"
 )

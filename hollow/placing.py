@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 import stat
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
 
+from essentials.records import dataclass
 from hollow.confine import Refusal, looks_secret, shown
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Final
 
     from hollow.confine import Confinement
 
@@ -56,7 +56,7 @@ class Spot:
         if len(data) > MAX_FILE:
             raise Refusal(f"{self.path} would be larger than {MAX_FILE} bytes; write less.")
         # In the same folder, or the rename could not be one step. Random, so that nobody can have put a link there.
-        temporary = f".{secrets.token_hex(8)}.tmp"
+        temporary = f".{os.urandom(8).hex()}.tmp"
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         try:
             with os.fdopen(os.open(temporary, flags, 0o666, dir_fd=self.folder), "wb") as file:

@@ -3,33 +3,35 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
 
+from essentials.patterns import late
+from essentials.records import dataclass, field
 from hollow.words import identifiers, is_compound, is_task_word, tokens_of
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from typing import Final
 
-_NOISE: Final = re.compile(
+_NOISE: Final = late(
     r"https?://\S+|<[^<>@\s]+@[^<>\s]+>"  # addresses: their words are somebody else's
     r"|(?<=\n)(?:[A-Z][\w-]+-by|Cc|Change-Id|Closes|Fixes|Refs?|Resolves):[^\n]*$"
     r"|\(?#\d+\)?|\bGH-\d+|\b[0-9a-f]{40}\b",
     re.MULTILINE,
 )
-_CODE: Final = re.compile(r"`+([^`\n]{2,200})`+|(?<![\w])['\"]([\w.$:/-]{3,80})['\"]")
-_DOTTED: Final = re.compile(r"(?<![\w./-])[A-Za-z_]\w*(?:(?:\.|::|->|#)[A-Za-z_]\w*)+(?:\(\))?")
-_CALL: Final = re.compile(r"\b[A-Za-z_]\w+(?=\()")
-_PATH: Final = re.compile(
+_CODE: Final = late(r"`+([^`\n]{2,200})`+|(?<![\w])['\"]([\w.$:/-]{3,80})['\"]")
+_DOTTED: Final = late(r"(?<![\w./-])[A-Za-z_]\w*(?:(?:\.|::|->|#)[A-Za-z_]\w*)+(?:\(\))?")
+_CALL: Final = late(r"\b[A-Za-z_]\w+(?=\()")
+_PATH: Final = late(
     r"(?<![\w/])(?:[\w.@+-]{1,80}/){0,20}[\w.@+-]{0,80}[\w@+-]\.[A-Za-z][A-Za-z0-9]{0,9}\b"
     r"|(?<![\w/])(?:[\w.@+-]{1,80}/){1,20}[\w@+-]{1,80}"
 )
-_FRAME: Final = re.compile(
+_FRAME: Final = late(
     r"File \"(?P<python>[^\"\n]+)\", line (?P<python_line>\d+)(?:, in (?P<function>\w+))?"
     r"|(?P<file>[\w./@+-]{1,200}\.[A-Za-z]\w{0,5}):(?P<line>\d+)"
 )
-_SCOPE: Final = re.compile(
+_SCOPE: Final = late(
     r"\A\s*(?:\w+\((?P<inner>[\w ./,-]+)\)!?|(?P<prefix>[\w./-]+)|\[(?P<tag>[\w ./-]+)\]):?(?<=[:\]])\s"
 )
 _CONVENTIONAL: Final = frozenset(

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
 
+from essentials.records import dataclass, field
 from hollow.kinds import Kind
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+    from typing import Final
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

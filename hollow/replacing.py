@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import difflib
 import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
 
+from essentials.patterns import late
+from essentials.records import dataclass
 from hollow.confine import Refusal
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Final
 
-_NUMBERED: Final = re.compile(r"^\s*\d+  ", re.MULTILINE)
+_NUMBERED: Final = late(r"^\s*\d+  ", re.MULTILINE)
 """How ReadFile shows a line; models often paste the number along."""
 
 _MOST_COMPARED: Final = 20_000
@@ -135,6 +136,8 @@ def _near(lines: Sequence[str], asked: Sequence[str]) -> list[int]:
     places: dict[str, int] = {}
     for index, line in enumerate(lines[:_MOST_COMPARED]):
         places.setdefault(line.strip()[:_WIDTH], index)
+    import difflib
+
     return sorted(places[line] for line in difflib.get_close_matches(wanted, places, n=_NEAREST, cutoff=0.6) if line)
 
 

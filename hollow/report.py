@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-
 from hollow.kinds import Kind, language
 from hollow.markdown import code, fence, prose
 from hollow.words import identifiers, tokens_of
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from typing import Final
 
     from hollow.history import Commit
     from hollow.survey import Hit, Survey

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-
 from hollow.markdown import code, prose
 from hollow.report import closing, entries, lately, nothing, summary
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Final
 
     from hollow.benches import Bench
     from hollow.survey import Survey

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-
 from hollow.kinds import Kind
 from hollow.markdown import code
 from hollow.report import alike, asked_words, closing, entries, lately, nothing, place, summary, why
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from typing import Final
 
     from hollow.survey import Hit, Survey
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
-
+from essentials.records import dataclass
 from hollow.kinds import Kind, kind
 from hollow.markdown import code, prose
 from hollow.report import MODEL_HINT, lately
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from typing import Final
 
     from hollow.change import Change, Touched
     from hollow.findings import Finding

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Final
 
 from hollow.confine import closed
 from hollow.gitread import GitReadError, compare
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+    from typing import Final
 
 _MOST: Final = 60
 """Files that are listed; GitDiff shows the others."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-
 from hollow.change import under_review
 from hollow.documents import decoded, is_text
 from hollow.findings import findings
@@ -15,9 +13,11 @@ from hollow.symbols import enclosing, symbols
 from hollow.tracked import contents, snapshot
 from hollow.usage import covering_tests, uses
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
+    from typing import Final
 
     from hollow.change import Change
     from hollow.history import Commit

@@ -5,17 +5,18 @@ from __future__ import annotations
 import os
 import shlex
 import subprocess
-from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
 
+from essentials.records import dataclass, replace
 from hollow.confine import closed
 from hollow.toolroots import SYSTEM, program, tool_roots
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from typing import Final
 
 SURROUNDINGS: Final = ("full", "partial", "none")
 """What may surround the agent process (design, section 8); with the first two a command is confined in any case."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-import secrets
-from typing import IO, TYPE_CHECKING, Any
+import os
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import IO, Any
 
     from hollow.answer import Answer
 
@@ -25,7 +26,7 @@ class Talk:
         self._model = model
         self._calls = 0
         # A resumed run speaks in the same session; by this its messages differ from those before.
-        self._start = secrets.token_hex(6)
+        self._start = os.urandom(6).hex()
         self._generations = 0
         self._usage: Mapping[str, int] | None = None
 

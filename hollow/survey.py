@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 import sqlite3
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
 
+from essentials.records import dataclass, replace
 from hollow.documents import decoded, is_text
 from hollow.gather import factors_for, gather
 from hollow.history import recent, touching
@@ -18,9 +17,11 @@ from hollow.ranking import Weights, rank, rarity
 from hollow.symbols import Symbol, enclosing, symbols
 from hollow.tracked import contents, snapshot
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
+    from typing import Final
 
     from hollow.gather import Gathered
     from hollow.history import Commit

@@ -5,24 +5,26 @@ from __future__ import annotations
 import ast
 import re
 import warnings
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
 
+from essentials.patterns import late
+from essentials.records import dataclass
 from hollow.grammar import COMMENT, PATTERNS
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Final
 
 # More are generated tables; sorting and showing them would take longer than reading the file.
 _MOST_SYMBOLS: Final = 4000
 # Longer lines are data or minified code, no definition that a person wrote. They are emptied before any pattern sees
 # them: on a minified line of a megabyte a pattern with two repeats takes minutes.
-_LONG: Final = re.compile(r"^[^\n]{400,}$", re.MULTILINE)
+_LONG: Final = late(r"^[^\n]{400,}$", re.MULTILINE)
 # Docstrings by pattern, not by parsing: the index reads every file once, and half-written ones too.
-_PYTHON_DOC: Final = re.compile(r'^[^\S\n]*[rRuUbB]{0,2}("""|\'\'\')(.*?)\1', re.MULTILINE | re.DOTALL)
-_BLOCK_DOC: Final = re.compile(r"/\*\*?(.*?)\*/", re.DOTALL)
-_LINE_DOC: Final = re.compile(r"(?:^[^\S\n]*//[^\n]*\n)+", re.MULTILINE)
-_HASH_DOC: Final = re.compile(r"(?:^[^\S\n]*#[^\n]*\n)+(?=[^\S\n]*(?:def|class|module|sub|\w+\s*\(\))\b)", re.MULTILINE)
+_PYTHON_DOC: Final = late(r'^[^\S\n]*[rRuUbB]{0,2}("""|\'\'\')(.*?)\1', re.MULTILINE | re.DOTALL)
+_BLOCK_DOC: Final = late(r"/\*\*?(.*?)\*/", re.DOTALL)
+_LINE_DOC: Final = late(r"(?:^[^\S\n]*//[^\n]*\n)+", re.MULTILINE)
+_HASH_DOC: Final = late(r"(?:^[^\S\n]*#[^\n]*\n)+(?=[^\S\n]*(?:def|class|module|sub|\w+\s*\(\))\b)", re.MULTILINE)
 _LEAST_DOC: Final = 2
 """Lines: one comment line explains a statement, several explain what follows."""
 
@@ -132,7 +134,8 @@ def _walk(node: ast.AST, prefix: str) -> Iterator[Symbol]:
         if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             name = prefix + child.name
             kind = "class" if isinstance(child, ast.ClassDef) else "def"
-            doc = (ast.get_docstring(child) or "").strip().split("\n", 1)[0]
+            # Not cleaned: that is for the lines after the first, and it imports `inspect`.
+            doc = (ast.get_docstring(child, clean=False) or "").expandtabs().strip().split("\n", 1)[0]
             yield Symbol(name, kind, child.lineno, child.end_lineno or child.lineno, doc)
             yield from _walk(child, f"{name}.")
         # A local variable is no place that anybody asks for.

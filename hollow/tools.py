@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
 
+from essentials.records import dataclass, replace
 from hollow.confine import Refusal
 from hollow.toolbox import editing, history, reading, searching, shell
-from hollow.toolbox.manifest import Tool, bind, describe, schema
+from hollow.toolbox.manifest import Tool, bind, describe, name_of, schema
 from hollow.toolbox.workspace import workspace
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
+    from typing import Any, Final
 
     from hollow.mind import Assignment
     from hollow.sandbox import Cell
@@ -29,7 +30,7 @@ _RUNNING: Final = (shell.shell,)
 MORE: Final = {"review": _DIFF, "fix": (*_DIFF, *_EDITING)}
 """Tools that a run type has beside them; the run type alone decides whether anything can be edited."""
 
-CHANGING: Final = frozenset(describe(function).name for function in (*_EDITING, *_RUNNING))
+CHANGING: Final = frozenset(name_of(function) for function in (*_EDITING, *_RUNNING))
 """Tools after which another call may give something else than before."""
 
 
@@ -48,8 +49,17 @@ def tools_of(run_type: str, *, commands: bool = False) -> tuple[Tool, ...]:
 
     A run that may not edit has no Shell either.
     """
+    return tuple(map(describe, _functions(run_type, commands)))
+
+
+def names_of(run_type: str, *, commands: bool = False) -> list[str]:
+    """Return the names of :func:`tools_of`, for who does not call them."""
+    return [name_of(function) for function in _functions(run_type, commands)]
+
+
+def _functions(run_type: str, commands: bool) -> tuple[Callable[..., str], ...]:
     running = _RUNNING if commands and run_type == "fix" else ()
-    return tuple(describe(function) for function in (*COMMON, *MORE.get(run_type, ()), *running))
+    return (*COMMON, *MORE.get(run_type, ()), *running)
 
 
 def toolbox_of(assignment: Assignment, talk: Talk) -> Toolbox:
@@ -125,4 +135,4 @@ class Toolbox:
         return Outcome(f"{content}\n{note}" if note else content)
 
 
-_ALL_OR_NOTHING: Final = frozenset(describe(function).name for function in _EDITING)
+_ALL_OR_NOTHING: Final = frozenset(name_of(function) for function in _EDITING)

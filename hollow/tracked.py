@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import stat
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
 
+from essentials.digests import sha1
+from essentials.records import dataclass
 from hollow.gitread import blobs, compare, git
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from typing import Final
 
 LARGEST: Final = 1 << 20
 """Bytes. A larger file is data; its name is listed, its content is not read."""
@@ -76,7 +77,7 @@ def _working(repo: Path, listed: dict[str, str], changed: dict[str, bytes]) -> I
         if path not in changed:
             yield Tracked(path, oid)
         elif (content := reader.read(path)) is not None:
-            yield Tracked(path, "w" + hashlib.sha1(content, usedforsecurity=False).hexdigest(), modified=True)
+            yield Tracked(path, "w" + sha1(content, usedforsecurity=False).hexdigest(), modified=True)
 
 
 def contents(snap: Snapshot, files: Iterable[Tracked]) -> Iterator[tuple[Tracked, bytes | None]]:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
 
+from essentials.patterns import late
+from essentials.records import dataclass
 from hollow.gitread import GitReadError, git
 from hollow.kinds import Kind, kind
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
+    from typing import Final
 
-_NAME: Final = re.compile(r"\w{3,}")
+_NAME: Final = late(r"\w{3,}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
 
+from essentials.patterns import late
+
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from typing import Final
 
 # Underscores stay in a word, so that an identifier is one word and is split in one place.
-_WORD: Final = re.compile(r"\w+")
+_WORD: Final = late(r"\w+")
 # The order decides: HTTPResponse is HTTP and Response because an upper-case run leaves its last letter to the next.
-_PART: Final = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+|[^\W\d_A-Za-z]+")
-_VOWEL: Final = re.compile(r"[aeiouy]")
+_PART: Final = late(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+|[^\W\d_A-Za-z]+")
+_VOWEL: Final = late(r"[aeiouy]")
 _LONGEST_WORD: Final = 80
 """Characters. What is longer is a hash or encoded data, never something that a person asks for."""
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from agents import approval, records
+from agents import approval
 from agents.approval import Statement
 from agents.errors import OperatorError
 from agents.risk import Flag
+from essentials import records
 
 PATCH = "0123456789abcdef" * 4
 STATEMENT = Statement(

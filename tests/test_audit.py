@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from agents import audit, git, ledger, plan, records, scroll, settle
+from agents import audit, git, ledger, plan, scroll, settle
 from agents.ledger import Head
 from agents.model import Actor, Status
 from agents.pump import Ending
 from agents.times import iso
+from essentials import records
 from tests.support.boxes import claimed, make_context, planned, together
 
 

@@ -80,11 +80,12 @@ def test_a_folder_that_is_gone_stops_nobody(tmp_path: Path) -> None:
 def test_a_walled_run_of_hollow_leaves_it_compiled(tmp_path: Path, repo: Path) -> None:
     """Issue 5: in the sandbox hollow cannot keep bytecode, so every run compiled all of it anew."""
     box = tmp_path / "box"
-    for name in ("agents", "hollow"):
+    for name in ("agents", "essentials", "hollow"):
         shutil.copytree(PROJECT / name, box / name, ignore=shutil.ignore_patterns("__pycache__"))
     env = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     words = [sys.executable, "-IS", str(box / "agents/__main__.py"), "scout", "where is x", "--mind", "reflex"]
     done = subprocess.run(words, cwd=repo, env=env, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    sources = {path.stem for path in (box / "hollow").glob("*.py")}
-    assert {path.name.partition(".")[0] for path in (box / "hollow/__pycache__").iterdir()} == sources
+    for name in ("hollow", "essentials"):
+        sources = {path.stem for path in (box / name).glob("*.py")}
+        assert {path.name.partition(".")[0] for path in (box / name / "__pycache__").iterdir()} == sources

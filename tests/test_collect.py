@@ -6,10 +6,11 @@ import shutil
 
 import pytest
 
-from agents import audit, collect, records, settle, workshop
+from agents import audit, collect, settle, workshop
 from agents.model import Phase, Status
 from agents.sweep import sweep
 from agents.times import iso
+from essentials import records
 from tests.support.boxes import Hands, abandoned, claimed, events, every_step, make_context
 
 DAY = 86400.0

@@ -11,7 +11,6 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agents import records
 from agents.commands import (
     BUDGET,
     LONGEST_DESCRIPTION,
@@ -25,6 +24,7 @@ from agents.commands import (
     safe_names,
 )
 from agents.errors import OperatorError, Tampered
+from essentials import records
 
 ID = "a1b2"
 NAME = "25-11-22_1430__rm-rf-your-secrets__a1b2"

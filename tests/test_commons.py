@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agents import airlock, commons, cycles, plan, records
+from agents import airlock, commons, cycles, plan
 from agents.cleanroom import Change, CleanRoom
 from agents.context import prepare
 from agents.engines import registry
 from agents.errors import OperatorError
 from agents.events import Fact, Progress
 from agents.plan import Ask
+from essentials import records
 from tests.support.boxes import every_step, scene, together
 from tests.support.world import context_of, git
 

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agents import records
 from agents.config import OWN, PREFIX, RESERVED, TEMPLATE, Config, resolve
 from agents.errors import OperatorError
+from essentials import records
 
 FIELDS = [field.name for field in records.fields(Config)]
 DEFAULT = Config()

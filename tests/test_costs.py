@@ -74,6 +74,25 @@ def test_what_each_verb_loads_is_listed(repo: Path, env: dict[str, str]) -> None
     assert wrong == {}
 
 
+LIVING = LIGHT | {"datetime", "sqlite3"}
+# What hollow's own process loads for a run type: most of the README's first command was once its start.
+STARTED = [("scout", LIVING, 220), ("review", LIVING, 220), ("fix", LIVING, 220), ("cycle", LIVING | {"inspect"}, 265)]
+
+
+@pytest.mark.parametrize(("run_type", "heavy", "most"), STARTED, ids=[each[0] for each in STARTED])
+def test_what_hollow_loads_is_listed(
+    repo: Path, env: dict[str, str], run_type: str, heavy: frozenset[str], most: int
+) -> None:
+    """Every run of the built-in engine starts it: what it imports is felt as much as what a verb does."""
+    state = repo.parent / "state"
+    words = ["cycle", "--mind", "reflex", "--run-type", run_type, "--agent", "cedar", "--repo", str(repo)]
+    words += ["--index", str(state / "index"), "--session-id", "c6d61bcc-e539-4f8b-9876-feafe31a8baa"]
+    modules, code = costs.loaded([*words, "--state", str(state)], repo, env, "hollow", "where is the price?")
+    assert code == 0
+    assert modules & costs.HEAVY == heavy
+    assert len(modules) <= most
+
+
 def test_a_look_costs_the_same_calls_with_ten_and_with_ten_thousand_runs(tmp_path: Path, env: dict[str, str]) -> None:
     """`status`, and the supervisor of a run that does nothing: equal system calls whatever the history."""
     material = Material(tmp_path / "material")

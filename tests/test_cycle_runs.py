@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agents import commons, cycles, cycling, plan, policy, records, settle, workshop
+from agents import commons, cycles, cycling, plan, policy, settle, workshop
 from agents.config import resolve
 from agents.context import prepare
 from agents.engines import registry
@@ -17,6 +17,7 @@ from agents.errors import OperatorError
 from agents.model import Phase, Status
 from agents.plan import Ask
 from agents.sweep import sweep
+from essentials import records
 from tests.support.boxes import scene
 from tests.support.lives import SESSION, Small, outcome
 from tests.support.world import OPEN_AGENT, boxes, context_of, eventually, git, ledger_of, meta_of, runs_now, state_of

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from agents import desk, glance, locks, policy, records
+from agents import desk, glance, locks, policy
 from agents.context import prepare
 from agents.errors import BoxError, HostError, OperatorError, Tampered
 from agents.lockorder import Rank
+from essentials import records
 from hollow.desk import backup
 from tests.support import world
 from tests.support.boxes import claimed

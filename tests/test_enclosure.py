@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agents import checks, enclosure, records
+from agents import checks, enclosure
+from essentials import records
 from tests.support import boxes
 from tests.support.needs import needs_bwrap
 from tests.support.world import git

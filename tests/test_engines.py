@@ -250,6 +250,6 @@ def test_what_hollow_needs_of_the_machine_is_little() -> None:
     reflex, model, fix = planned(), planned(mind="ollama", model="m"), planned("fix")
     assert (reflex.command.network, model.command.network) == (False, True)
     assert (reflex.command.nested, fix.command.nested) == (False, True)
-    assert reflex.command.read == (Path("/opt/agent-box/hollow"),)
+    assert reflex.command.read == (Path("/opt/agent-box/hollow"), Path("/opt/agent-box/essentials"))
     assert reflex.command.write == (Path("/w/shop/.agents/hollow"),)
     assert not reflex.command.env_test

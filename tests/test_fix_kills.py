@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agents import core, guard, records
+from agents import core, guard
 from agents.model import FailureKind as K
 from agents.model import Phase, Status
+from essentials import records
 from tests.support import world
 from tests.support.fakes import command
 from tests.support.world import boxes, eventually, git, published, state_of, tree_of

@@ -13,10 +13,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from agents import airlock, audit, gate, judgement, procs, records
+from agents import airlock, audit, gate, judgement, procs
 from agents.errors import AgentError, OperatorError, Tampered
 from agents.model import Failure, FailureKind, Status
 from agents.sweep import sweep
+from essentials import records
 from tests.support import gates, repos
 from tests.support.boxes import abandoned, ended, events, fork, together
 from tests.support.gates import approved, digest, disk, make_context, planted, reviewed, snapshot, status, tree_at

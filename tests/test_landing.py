@@ -12,10 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from agents import git, landing, records, staging
+from agents import git, landing, staging
 from agents.cleanroom import CleanRoom
 from agents.errors import HostError, OperatorError, Tampered
 from agents.landing import Move
+from essentials import records
 from tests.support import gates, repos
 from tests.support.boxes import ended, fork
 from tests.support.gates import disk, planted, status, tree_at

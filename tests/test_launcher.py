@@ -340,8 +340,10 @@ def test_a_moved_checkout_gets_its_environment_anew(made: Copy, copy: Copy) -> N
 
 def test_a_package_missing_in_the_middle_of_a_command_is_fetched_and_the_command_runs_again(copy: Copy) -> None:
     """By the true way in; the launcher's own look at the environment, which is a shell's, does not see it missing."""
-    for module in ("__main__.py", "packages.py"):
-        shutil.copy(ROOT / "agents" / module, copy.home / "agents")
+    shutil.copy(ROOT / "agents" / "__main__.py", copy.home / "agents")
+    (copy.home / "essentials").mkdir()
+    for module in ("__init__.py", "packages.py"):
+        shutil.copy(ROOT / "essentials" / module, copy.home / "essentials")
     (copy.home / "agents" / "lean.py").write_text("def main(argv):\n    return None\n")
     (copy.home / "agents" / "cli.py").write_text(COMMANDS)
     assert copy.start("first").returncode == 7

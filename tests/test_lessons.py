@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
-from agents import lessons, prompts, records, scenery
+from agents import lessons, prompts, scenery
 from agents.config import Config
 from agents.engines import registry
 from agents.engines.base import Program
 from agents.layout import Layout
 from agents.plan import plan_resume
+from essentials import records
 from tests.support.plans import planned, running, scene
 from tests.test_prompts import ASK, GOLDEN
 

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from agents import naming, records
+from agents import naming
 from agents.errors import AgentError, BoxError, HostError, OperatorError, Tampered
 from agents.layout import EVIDENCE, Layout
 from agents.model import (
@@ -33,6 +33,7 @@ from agents.model import (
     step,
 )
 from agents.times import Clock, epoch, iso
+from essentials import records
 from tests.support.plans import planned
 
 COMPAT = Path(__file__).parent / "compat"

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agents import commands, naming, plan, policy, records
+from agents import commands, naming, plan, policy
 from agents.config import Config
 from agents.engines import registry
 from agents.engines.base import BASE_ENV, Command, Program
@@ -22,6 +22,7 @@ from agents.errors import AgentError, HostError, OperatorError, Tampered
 from agents.layout import Layout
 from agents.model import Failure, FailureKind, Phase, RunMeta, RunState, Status
 from agents.plan import Ask
+from essentials import records
 from tests.support.plans import NOW, TOKEN, planned, running, scene
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from agents import attempts, differing, records, replaying, settle
+from agents import attempts, differing, replaying, settle
 from agents.differing import Difference
 from agents.engines.stream_json import STREAM_JSON, TEXT_OR_JSON
 from agents.errors import OperatorError, Tampered
@@ -18,6 +18,7 @@ from agents.model import Actor
 from agents.pump import Ending
 from agents.rereading import attentive, reread
 from agents.tally import Spend, Tally
+from essentials import records
 from tests import replays
 from tests.support import world
 

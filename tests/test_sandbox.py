@@ -14,9 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from agents import bubblewrap, checks, landlock, procs, records, sandbox
+from agents import bubblewrap, checks, landlock, procs, sandbox
 from agents.cell import Cell, Limits
 from agents.errors import AgentError, HostError
+from essentials import records
 from tests.support import cells, fakes, world
 from tests.support.cells import act, scene, started
 from tests.support.needs import lacking, needs_bwrap, why_no_bwrap

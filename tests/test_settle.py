@@ -7,12 +7,13 @@ import os
 
 import pytest
 
-from agents import plan, records, settle
+from agents import plan, settle
 from agents.errors import HostError, Tampered
 from agents.events import Progress, Result
 from agents.layout import EVIDENCE
 from agents.model import Actor, Failure, FailureKind, Phase, Status
 from agents.pump import Ending
+from essentials import records
 from tests.support.boxes import claimed, events, make_context
 
 DONE = (Status.DONE, None, "")

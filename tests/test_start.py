@@ -13,6 +13,7 @@ import shutil
 import stat
 import subprocess
 import sys
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -20,20 +21,39 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import agents
-from agents import copies, digests, plainjson
-from agents.patterns import late
+import hollow
+from agents import copies, plainjson
+from essentials import digests
+from essentials.patterns import late
 from tests.support.cli import ROOT
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
-NAMES = [each.name for each in pkgutil.walk_packages(agents.__path__, "agents.") if not each.name.endswith("__main__")]
+NAMES = [
+    each.name
+    for package in (agents, hollow)
+    for each in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
+    if not each.name.endswith(("__main__", "forge_child"))
+]
 SIZES = [0, 1, digests.LARGE - 1, digests.LARGE, digests.LARGE + 1, 3 * digests.LARGE]
+
+
+def expressions(value: object) -> Iterator[Any]:
+    """The late expressions in *value*, a table of a module."""
+    if type(value) is type(late("")):
+        yield value
+    elif isinstance(value, tuple | list | frozenset):
+        for each in value:
+            yield from expressions(each)
+    elif isinstance(value, Mapping):
+        yield from expressions(tuple(value.values()))
 
 
 def alone(code: str) -> str:
     """What *code* prints in a Python as the launcher starts it."""
-    begin = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from agents import packages\n"
+    begin = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from essentials import packages\n"
     done = subprocess.run([sys.executable, "-IS", "-c", begin + code], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -43,11 +63,11 @@ class TestPackages:
     def test_what_python_brings_and_what_is_ours_need_no_site_folder(self):
         code = (
             "packages.defer()\nimport json, agents.errors\n"
-            "for name in ('msvcrt', 'agents.nothing', 'hollow.nothing'):\n"
+            "for name in ('msvcrt', 'agents.nothing', 'essentials.nothing', 'hollow.nothing'):\n"
             "    try: __import__(name)\n    except ModuleNotFoundError as why: print(why.name)\n"
             "print('site' in sys.modules)"
         )
-        assert alone(code).split() == ["msvcrt", "agents.nothing", "hollow.nothing", "False"]
+        assert alone(code).split() == ["msvcrt", "agents.nothing", "essentials.nothing", "hollow.nothing", "False"]
 
     def test_a_package_of_others_is_found_at_its_first_import(self):
         code = "packages.defer()\nimport yaml.nodes, typer\nprint(yaml.__name__, typer.__name__, 'site' in sys.modules)"
@@ -73,10 +93,16 @@ class TestPatterns:
     @pytest.mark.parametrize("name", NAMES)
     def test_every_expression_of_a_module_can_be_compiled(self, name):
         """A fault in one would show at its first use only."""
-        kind = type(late(""))
         for value in vars(importlib.import_module(name)).values():
-            if type(value) is kind:
-                assert isinstance(value.fullmatch.__self__, re.Pattern)
+            for each in expressions(value):
+                assert isinstance(each.fullmatch.__self__, re.Pattern)
+
+    def test_all_of_hollows_tables_are_looked_through(self):
+        """What no variable of a module leads to would not be tried by the test above."""
+        found = sum(
+            1 for name in NAMES for value in vars(importlib.import_module(name)).values() for _ in expressions(value)
+        )
+        assert found > 190
 
     @pytest.mark.parametrize("flags", [0, re.IGNORECASE, re.VERBOSE | re.IGNORECASE])
     def test_it_answers_as_a_compiled_one(self, flags):
@@ -111,7 +137,7 @@ class TestDigests:
 
     def test_what_is_small_costs_no_openssl(self):
         code = (
-            "import io\nfrom agents import digests\ndigests.sha256(b'x')\n"
+            "import io\nfrom essentials import digests\ndigests.sha256(b'x')\n"
             "digests.of_file(io.BufferedReader(io.BytesIO(b'x')))\nprint('_hashlib' in sys.modules)"
         )
         assert alone(code).split() == ["False"]

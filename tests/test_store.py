@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from agents import files, locks, naming, records
+from agents import files, locks, naming
 from agents.errors import HostError, OperatorError, Tampered
 from agents.model import Phase, Status
+from essentials import records
 from tests.support.boxes import (
     claimed,
     every_step,

@@ -13,13 +13,14 @@ import time
 
 import pytest
 
-from agents import files, git, ledger, locks, plan, procs, publish, records, settle
+from agents import files, git, ledger, locks, plan, procs, publish, settle
 from agents.errors import Tampered
 from agents.lockorder import Rank
 from agents.model import Actor, FailureKind, Phase, RunState, Status
 from agents.pump import Ending
 from agents.sweep import STALE, sweep
 from agents.times import iso
+from essentials import records
 from tests.support.boxes import (
     Hands,
     abandoned,

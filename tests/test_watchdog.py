@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agents import records
 from agents.model import Phase, RunState, Status
 from agents.times import iso
 from agents.watchdog import Facts, Verdict, judge, silence
+from essentials import records
 from tests.support.plans import BOOT, HOST, NOW, running
 
 STALL_AFTER = 300.0

@@ -16,7 +16,7 @@ import pytest
 import agents
 
 ROOT = Path(__file__).resolve().parent.parent
-PACKAGES = ("agents", "hollow")
+PACKAGES = ("agents", "essentials", "hollow")
 
 
 def run(*argv: str | Path, cwd: Path, **env: str) -> subprocess.CompletedProcess[str]:

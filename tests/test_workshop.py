@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agents import records, workshop
+from agents import workshop
 from agents.errors import HostError
+from essentials import records
 from tests.support import boxes
 from tests.support.world import git
 

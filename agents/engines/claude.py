@@ -11,7 +11,7 @@ from agents.engines import foreign
 from agents.engines.base import Brief, Command
 from agents.engines.stream_json import AGENT_JSON
 from agents.layout import COMMANDS, DATA, TREES
-from agents.patterns import late
+from essentials.patterns import late
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -12,10 +12,18 @@ from agents.errors import OperatorError
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from pathlib import Path
     from typing import Final, Literal
 
 # Settings that hollow's command line takes as options of the same name.
 _OPTIONS: Final = ("num_ctx", "keep_alive", "call_timeout", "max_turns", "substrate")
+
+
+def program(python: str, home: Path) -> tuple[str, ...]:
+    """The words that start hollow by the interpreter *python*; *home* is the folder that holds the packages."""
+    # -I: neither the repository's own modules nor the user's may stand in for hollow's. -S: most of what it does needs
+    # no package of others, and looking for them costs as much as Python itself.
+    return (python, "-IS", "-X", "utf8", str(home / "hollow" / "__main__.py"))
 
 
 class Hollow:
@@ -43,23 +51,21 @@ class Hollow:
             hint = f'Type: ./agent {meta.run_type} "…" --engine command -- {" ".join(meta.argv)[:80]}'
             raise OperatorError("The engine “hollow” takes no program after --.", hint)
         argv = [
-            # -P and -s: neither the repository's own modules nor the user's may stand in for hollow's.
-            brief.python, "-P", "-s", "-m", "hollow", "cycle",
+            *program(brief.python, brief.home), "cycle",
             "--mind", meta.mind or "reflex", "--run-type", meta.run_type, "--agent", meta.agent or "cedar",
             "--repo", str(brief.root), "--index", str(brief.index), "--session-id", brief.session_id,
             "--system-prompt", brief.prompt, "--sandbox", brief.isolation,
             "--state", str(brief.memory), "--run", meta.run_name,
         ]  # fmt: skip
-        env = {"PYTHONPATH": str(brief.home), "PYTHONUTF8": "1"}
+        modules = (brief.home / "hollow", brief.home / "essentials")
         return Command(
             # It runs no tests, and libraries that it loads listen to variables that nobody can list.
             env_test=False,
             argv=(*argv, *_further(brief)),
-            env=env,
             pass_env=(*BASE_ENV, "OLLAMA_*"),
             stdin=meta.task.encode("utf-8", "replace"),
-            read=(brief.home / "hollow",),
-            modules=(brief.home / "hollow",),
+            read=modules,
+            modules=modules,
             # Of all agents its own process alone may see the memory; what it starts may not (design, section 10).
             write=(brief.memory,),
             # Only a model is asked over the network; the commands that an editing agent runs have none of their own.

@@ -5,13 +5,13 @@ from __future__ import annotations
 import reprlib
 from types import MappingProxyType
 
-from agents import packages
 from agents.engines.claude import Claude
 from agents.engines.codex import Codex
 from agents.engines.command import AnyCommand
 from agents.engines.hollow import Hollow
 from agents.engines.scripted import Scripted
 from agents.errors import HostError, OperatorError
+from essentials import packages
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

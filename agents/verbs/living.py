@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from types import MappingProxyType
 
-from agents import records
 from agents.errors import OperatorError
 from agents.verbs import options
 from agents.verbs.words import Annotated, Argument, Option
+from essentials import records
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

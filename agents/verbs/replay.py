@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from types import MappingProxyType
 
-from agents import records
 from agents.errors import Tampered
 from agents.verbs import options
+from essentials import records
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,12 +7,13 @@ import os
 import sys
 from pathlib import Path
 
-from agents import control, core, enclosure, interrupts, launch, plan, records, redact, views
+from agents import control, core, enclosure, interrupts, launch, plan, redact, views
 from agents.engines import registry
 from agents.errors import OperatorError
 from agents.model import HOST_FAILURES, Status
 from agents.plan import Ask
 from agents.verbs import options
+from essentials import records
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,13 +7,14 @@ import os
 from pathlib import Path
 from types import MappingProxyType
 
-from agents import config, files, records
+from agents import config, files
 from agents.config import Config
 from agents.context import prepare
 from agents.errors import HostError, OperatorError, Tampered
 from agents.units import parse_duration
 from agents.verbs import options
 from agents.verbs.words import Annotated, Argument, Option
+from essentials import records
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -2,7 +2,6 @@
 
     python benchmarks/drivers/airlocks.py several COUNT    # at once, through the box
     python benchmarks/drivers/airlocks.py raw COUNT        # at once, `git worktree add` without any lock
-    python benchmarks/drivers/airlocks.py one COUNT        # the whole of this process until COUNT are made
     python benchmarks/drivers/airlocks.py export NAME      # the changes in the airlock of the run NAME
     python benchmarks/drivers/airlocks.py diff FOLDER      # the same by git alone, in the work tree FOLDER
 
@@ -14,8 +13,12 @@ from __future__ import annotations
 import json
 import os
 import resource
+import shutil
+import subprocess
 import sys
+import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,7 +30,6 @@ from agents import airlock, files
 from agents.context import open_context, prepare
 from agents.errors import BoxError
 
-# What only the driver itself needs is imported where it is needed: `one` tells the whole cost of this process.
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
@@ -47,24 +49,12 @@ def _now() -> float:
     return sum(usage.ru_utime + usage.ru_stime for usage in each)
 
 
-def one(count: int) -> dict[str, float]:
-    """Cost of this process from its start until it has opened *count* airlocks."""
-    began = time.perf_counter()
-    opened, names = _opener(), _names(count)
-    failed = [name for name in names if not opened(name)]
-    cost = {"wall": time.perf_counter() - began, "cpu": _now(), "count": len(failed)}
-    _clear(names)
-    return cost
-
-
 def _names(count: int) -> list[str]:
     return [f"26-01-01_0000__several__{os.urandom(4).hex()}" for _ in range(count)]
 
 
 def _at_once(work: Callable[[str], bool], count: int) -> dict[str, float]:
     """Do *work* for *count* names at once; ``count`` is how many of them it failed for."""
-    from concurrent.futures import ThreadPoolExecutor
-
     names = _names(count)
     failed: list[str] = []
 
@@ -79,9 +69,6 @@ def _at_once(work: Callable[[str], bool], count: int) -> dict[str, float]:
 
 def _clear(names: Iterable[str]) -> None:
     """Remove the work trees and boxes called *names*."""
-    import shutil
-    import subprocess
-
     for name in names:
         for place in (Path("agent_box/trees") / name, Path(".agents/runs") / name):
             shutil.rmtree(place, ignore_errors=True)
@@ -120,7 +107,6 @@ def _open(context: Context, name: str, base: str) -> None:
 
 def raw(count: int) -> dict[str, float]:
     """The same by git alone, as one would call it from several shells."""
-    import subprocess
 
     def added(name: str) -> bool:
         command = ["git", "worktree", "add", "--detach", f"agent_box/trees/{name}"]
@@ -141,10 +127,6 @@ def export(name: str) -> dict[str, float]:
 
 def diff(folder: Path) -> dict[str, float]:
     """Cost of the patch by git alone, with an index of its own so that the next one finds the same."""
-    import shutil
-    import subprocess
-    import tempfile
-
     index = subprocess.run(
         ["git", "rev-parse", "--path-format=absolute", "--git-path", "index"], cwd=folder, check=True,
         capture_output=True, text=True,
@@ -163,8 +145,8 @@ def diff(folder: Path) -> dict[str, float]:
 def main(words: Sequence[str]) -> None:
     """Do what *words* say and print the account."""
     name, given = words
-    if name in {"several", "raw", "one"}:
-        account = {"several": several, "raw": raw, "one": one}[name](int(given))
+    if name in {"several", "raw"}:
+        account = {"several": several, "raw": raw}[name](int(given))
     else:
         account = export(given) if name == "export" else diff(Path(given))
     print(json.dumps(account))

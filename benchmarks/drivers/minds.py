@@ -11,7 +11,6 @@ All work on copies or in repositories of the benchmark's own.
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
 import resource
@@ -22,6 +21,8 @@ import time
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+
+from essentials import records
 
 if __name__ == "__main__":
     # This folder is first otherwise, and its files would stand in for modules of the same names.
@@ -102,7 +103,7 @@ def steps(count: int, repo: Path, out: Path, *, walled: bool) -> dict[str, dict[
     script.write_text(json.dumps([*[call] * (count + 1), {"answer": "done"}]), "utf-8")
     meter = _Meter(out)
     talk = Talk(meter, session_id="00000000-0000-4000-8000-000000000000", model="scripted")  # type: ignore[arg-type]
-    asked = _assignment(repo, cell if walled else dataclasses.replace(cell, bwrap=None))
+    asked = _assignment(repo, cell if walled else records.replace(cell, bwrap=None))
     answer = Scripted(script).answer(asked, talk)
     if answer.is_error or len(meter.spent) != count + 1:
         raise SystemExit(f"the script was not played: {answer.text}")

@@ -19,7 +19,6 @@ import sys
 import sysconfig
 import tempfile
 from collections import Counter, defaultdict
-from dataclasses import replace
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
@@ -28,6 +27,7 @@ from typing import TYPE_CHECKING
 
 from collect import clone_of, sources_of
 
+from essentials.records import replace
 from hollow.documents import decoded, is_text
 from hollow.gitread import git
 from hollow.kinds import Kind, kind

@@ -6,7 +6,6 @@ import contextlib
 import ctypes
 import glob
 import gzip
-import hashlib
 import io
 import json
 import os
@@ -15,13 +14,15 @@ import shutil
 import tarfile
 import zlib
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
+from essentials.digests import sha256
 from hollow.desk.trouble import Broken, Forged, Trouble
 from hollow.memory.files import LOCK, Files, sync
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from typing import Any, BinaryIO, Final
 
 MANIFEST: Final = "backup.json"
 _FORMAT: Final = 1
@@ -93,7 +94,7 @@ def _write(state: Path, file: BinaryIO, now: float) -> dict[str, int]:
         for path in _kept(state):
             data = path.read_bytes()
             name = path.relative_to(state).as_posix()
-            sums[name], total = hashlib.sha256(data).hexdigest(), total + len(data)
+            sums[name], total = sha256(data).hexdigest(), total + len(data)
             _put(archive, name, data, now)
         # Last: by then every sum is known, and an archive that was cut off has none.
         manifest = {"format": _FORMAT, "made_at": now, "files": sums}
@@ -210,7 +211,7 @@ def _unpack(source: Path, staged: Path) -> int:
                 if name == MANIFEST:
                     manifest = json.loads(data)
                 else:
-                    found[name] = hashlib.sha256(data).hexdigest()
+                    found[name] = sha256(data).hexdigest()
                     _place(staged / name, data)
     except _NO_BACKUP as why:
         raise Trouble(f"{source} is no whole backup.", "Give a file that `./agent hollow backup` has made.") from why

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import functools
 import posixpath
-from typing import TYPE_CHECKING, Any, Final
 
 from hollow.desk.trouble import Trouble
 from hollow.gitread import GitReadError, git
 from hollow.substrate import request_lint, request_text
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
+    from typing import Any, Final
 
     from hollow.memory.memory import Memory
     from hollow.memory.request_lookup import Entry

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
-
 from hollow.substrate import suffering as pain
 from hollow.substrate.model import AGENTS
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any, Final
+
     from hollow.memory.memory import Memory
     from hollow.substrate.ghosts import Broken
     from hollow.substrate.model import Goal, Lesson, Stressor

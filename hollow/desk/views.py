@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import textwrap
-from typing import TYPE_CHECKING, Any, Final
 
 from hollow.desk.requests import POLICY
 from hollow.memory.moments import seconds
 from hollow.substrate.pain_text import bar
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from typing import Any, Final
 
 _STEPS: Final = ((86_400.0, "d"), (3600.0, "h"), (60.0, "m"))
 _NARROWEST: Final = 40

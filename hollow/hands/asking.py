@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Final
 
 from hollow.confine import Refusal
 from hollow.hands.call import Failed, done
@@ -12,8 +11,10 @@ from hollow.mind import Away, Question
 from hollow.parsing import find_object, plain, prose, strip_thinking
 from hollow.substrate.model import Trouble
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from typing import Any, Final
 
     from hollow.hands.call import Call
     from hollow.substrate.model import Result

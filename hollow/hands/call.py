@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import dataclasses
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-
+from essentials import records
+from essentials.records import dataclass
 from hollow.hands.reach import Reach
 from hollow.substrate.locks import may_write
 from hollow.substrate.model import Happening, Result, Trouble
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from hollow.forge import Forge
     from hollow.sandbox import Cell
     from hollow.substrate.model import Kind
@@ -65,7 +66,7 @@ class Call(Reach):
 
 def called(reach: Reach, *, number: int, **more: Any) -> Call:
     """Return the call that *reach* makes with step *number* of its goal; *more* are a call's further fields."""
-    given = {each.name: getattr(reach, each.name) for each in dataclasses.fields(reach)}
+    given = {each.name: getattr(reach, each.name) for each in records.fields(reach)}
     return Call(**{**given, "number": number, **more})
 
 

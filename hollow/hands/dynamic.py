@@ -5,15 +5,16 @@ from __future__ import annotations
 import ast
 import functools
 import json
-from typing import TYPE_CHECKING, Any, Final
 
 from hollow.hands.call import Failed, done
 from hollow.hands.traces import noticing
 from hollow.substrate import ghosts, toolcode
 from hollow.substrate.model import Effect, Kind, Trouble
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Any, Final
 
     from hollow.hands.call import Call
     from hollow.substrate.model import Happening, Result
@@ -61,17 +62,15 @@ def used(reach: Call, tool: Tool, params: Mapping[str, Any], blacklist: set[str]
     """Return what *tool* gave for *params*; raises :class:`Failed` where it gave nothing."""
     _check(params)
     with noticing(reach) as wrote:
-        ok, value, error, trouble = reach.forge.call(
-            tool.name, dict(params), timeout=reach.seconds, writable=reach.writes
-        )
-    happenings = _told(reach, tool, ok=ok)
-    if ok:
+        called = reach.forge.call(tool.name, dict(params), timeout=reach.seconds, writable=reach.writes)
+    happenings = _told(reach, tool, ok=called.ok)
+    if called.ok:
         reach.memory.broken.worked(tool.name)
-        return done(value, wrote=tuple(wrote), happenings=happenings)
-    why = trouble or Trouble.FAILED
+        return done(called.value, wrote=tuple(wrote), happenings=happenings)
+    why = called.trouble or Trouble.FAILED
     if ghosts.counts(why):
-        _held_against(reach, tool.name, error or ghosts.NULL, tool.sha, blacklist)
-    raise Failed(why, error or f"{tool.name} failed.", wrote=tuple(wrote), happenings=happenings)
+        _held_against(reach, tool.name, called.error or ghosts.NULL, tool.sha, blacklist)
+    raise Failed(why, called.error or f"{tool.name} failed.", wrote=tuple(wrote), happenings=happenings)
 
 
 def _check(params: Mapping[str, Any]) -> None:

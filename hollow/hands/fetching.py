@@ -7,14 +7,15 @@ import re
 import urllib.error
 import urllib.request
 from html.parser import HTMLParser
-from typing import IO, TYPE_CHECKING, Any, Final
 
 from hollow.confine import Refusal
 from hollow.minds.bounded import Overdue, within
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection
     from email.message import Message
+    from typing import IO, Any, Final
 
 SECONDS: Final = 10.0
 """Wall clock for one page, drip by drip servers included."""

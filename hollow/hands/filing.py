@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import re
-from typing import TYPE_CHECKING, Final
 
+from essentials.patterns import late
 from hollow.confine import Refusal
 from hollow.hands.call import done
 from hollow.hands.paths import peer_of, readable, writable
@@ -13,8 +13,10 @@ from hollow.substrate.model import Kind
 from hollow.toolbox.editing import edit_file, write_file
 from hollow.toolbox.reading import ls, read_file
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Final
 
     from hollow.hands.call import Call
     from hollow.substrate.model import Happening, Result
@@ -24,7 +26,7 @@ _OUR_WORDS: Final = {
     "old_text": "old", "new_text": "new", ", or set replace_all to true": "",
 }  # fmt: skip
 """What the toolbox of other runs calls things, to what they are called here."""
-_THEIR_WORDS: Final = re.compile("|".join(re.escape(word) if word[0] == "," else rf"\b{word}\b" for word in _OUR_WORDS))
+_THEIR_WORDS: Final = late("|".join(re.escape(word) if word[0] == "," else rf"\b{word}\b" for word in _OUR_WORDS))
 
 
 def fs_read(reach: Call, path: str, offset: int = 1, limit: int = 400) -> Result:

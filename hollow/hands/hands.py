@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
 
+from essentials.records import dataclass, replace
 from hollow.confine import Refusal
 from hollow.hands import dynamic
 from hollow.hands.call import Failed, called
@@ -19,8 +18,10 @@ from hollow.substrate import earned, locks
 from hollow.substrate.model import Happening, Kind, Result, Trouble
 from hollow.toolbox.workspace import MAX_CHARS, cut
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
+    from typing import Any, Final
 
     from hollow.forge import Forge
     from hollow.hands.call import Call

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import math
 import re
-from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
 
+from essentials.patterns import late
+from essentials.records import dataclass
 from hollow.hands.call import Failed
 from hollow.parsing import plain
 from hollow.substrate.model import Effect, Trouble
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import inspect
     from collections.abc import Callable, Mapping
+    from typing import Any, Final
 
     from hollow.substrate.model import Result
 
@@ -43,7 +45,7 @@ _ALIASES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType({
 """Parameter to what models trained on other tools call it."""
 
 _MOST_NAMES: Final = 5
-_PARAMETER_LINE: Final = re.compile(r"\s*(\w+): (.+)")
+_PARAMETER_LINE: Final = late(r"\s*(\w+): (.+)")
 
 
 class Shape(StrEnum):
@@ -108,6 +110,8 @@ def describe(function: Callable[..., Result], *effects: Effect, output: bool = F
 
     The docstring's first paragraph is the description; a line ``name: words`` describes each parameter.
     """
+    import inspect  # here: a cycle alone has capabilities
+
     first, _, rest = inspect.cleandoc(function.__doc__ or "").partition("\n\n")
     words = {found[1]: found[2] for line in rest.splitlines() if (found := _PARAMETER_LINE.fullmatch(line))}
     given = list(inspect.signature(function, eval_str=False).parameters.items())[1:]
@@ -123,7 +127,7 @@ def describe(function: Callable[..., Result], *effects: Effect, output: bool = F
 
 
 def _parameter(name: str, given: inspect.Parameter, description: str) -> Parameter:
-    required = given.default is inspect.Parameter.empty
+    required = given.default is given.empty
     default = None if required else list(given.default) if isinstance(given.default, tuple) else given.default
     # The annotations are text (PEP 563).
     shape = _SHAPES[given.annotation]

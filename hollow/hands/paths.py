@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
 
 from hollow.confine import Refusal, shown
 from hollow.substrate.model import AGENTS
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Final
+
     from hollow.confine import Confinement
 
 _OLD_TOP: Final = "/agentOS"

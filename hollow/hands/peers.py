@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-
 from hollow.confine import Refusal
 from hollow.hands.call import Failed, done
 from hollow.hands.filing import fs_read
@@ -11,7 +9,10 @@ from hollow.hands.paths import WORKSPACE, here
 from hollow.substrate.model import AGENTS, Kind, Trouble
 from hollow.toolbox.reading import ls
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Final
+
     from hollow.hands.call import Call
     from hollow.substrate.model import Result
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
+import os
 import re
-import secrets
-from typing import TYPE_CHECKING, Any, Final
 
+from essentials.patterns import late
 from hollow.confine import Refusal
 from hollow.hands.call import Failed, done
 from hollow.hands.filing import speaking_our_words
@@ -15,7 +14,10 @@ from hollow.placing import spot
 from hollow.replacing import decoded, replaced
 from hollow.substrate.model import Trouble
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any, Final
+
     from hollow.hands.call import Call
     from hollow.substrate.model import Result
 
@@ -25,8 +27,8 @@ MAX_DIFF: Final = 256 * 1024
 """Characters of a proposed patch; an operator is to read it."""
 _MAX_DOCUMENT: Final = 512 * 1024
 """Bytes of a design document that are sent along with a request."""
-_HUNK: Final = re.compile(r"^@@ -\d+(?:,\d+)? \+\d+(?:,\d+)? @@", re.MULTILINE)
-_HEADER: Final = re.compile(r"^(?:---|\+\+\+) (?:[ab]/)?([^\t\n]+)", re.MULTILINE)
+_HUNK: Final = late(r"^@@ -\d+(?:,\d+)? \+\d+(?:,\d+)? @@", re.MULTILINE)
+_HEADER: Final = late(r"^(?:---|\+\+\+) (?:[ab]/)?([^\t\n]+)", re.MULTILINE)
 _NO_FILE: Final = "/dev/null"
 
 
@@ -71,7 +73,7 @@ def propose_change(reach: Call, path: str, description: str, diff: str = "", old
 def _submitted(reach: Call, description: str, spec: str, design_path: str, kind: str) -> Result:
     answer = reach.memory.requests.submit(
         reach.agent, description, spec, design_path, kind,
-        token=secrets.token_hex(6), now=reach.now(), look=lambda asked: _document(reach, asked),
+        token=os.urandom(6).hex(), now=reach.now(), look=lambda asked: _document(reach, asked),
     )  # fmt: skip
     result = _answer(answer)
     request = answer.get("request_id", "")
@@ -128,6 +130,8 @@ def _compared(reach: Call, path: str, old: str, new: str) -> str:
         after = replaced(before, old, new, path).text
     if before == after or len(after) - len(before) > MAX_DIFF:
         raise Refusal(f"Nothing would change in {path}, or far too much; give old and new, or a diff.")
+    import difflib
+
     lines = difflib.unified_diff(
         before.splitlines(keepends=True), after.splitlines(keepends=True),
         f"a/{path}" if before else _NO_FILE, f"b/{path}",

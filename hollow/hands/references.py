@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
-
 from hollow.hands.call import Failed
 from hollow.substrate.model import Trouble
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Any, Final
 
     from hollow.substrate.model import Result
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
 
 from hollow.hands import asking, filing, peers, proposing, remembering, researching, running, tooling
 from hollow.hands.manifest import Capability, describe
 from hollow.substrate.model import Effect
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Final
 
 _READ, _WRITE, _EXEC, _STATE = Effect.READ, Effect.WRITE, Effect.EXEC, Effect.STATE
 

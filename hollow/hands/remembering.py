@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import difflib
-from typing import TYPE_CHECKING, Any, Final
-
 from hollow.hands.call import Failed, done
 from hollow.memory.keys import Full
 from hollow.substrate.model import Trouble
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any, Final
+
     from hollow.hands.call import Call
     from hollow.substrate.model import Result
 
@@ -44,6 +44,8 @@ def _known(reach: Call, key: str) -> str:
     names = reach.memory.keys.names(reach.agent)
     if not names:
         return "There is no key yet; memory_set makes one."
+    import difflib
+
     near = difflib.get_close_matches(key, names, n=_MOST_NAMED)
     listed = list(dict.fromkeys([*near, *reversed(names)]))[:_MOST_NAMED]
     return f"Your keys are {', '.join(listed)}" + (" …" if len(names) > len(listed) else ".")

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-
 from hollow import children
 from hollow.hands.call import Failed, done
 from hollow.hands.traces import noticing
 from hollow.substrate.model import Trouble
 from hollow.toolbox.shell import MAX_COMMAND, exit_code, output
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Final
+
     from hollow.children import Ended
     from hollow.hands.call import Call
     from hollow.substrate.model import Result

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from hollow.hands.call import Failed, done
 from hollow.substrate.model import Kind, Trouble
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from hollow.hands.call import Call
     from hollow.substrate.model import Result
 

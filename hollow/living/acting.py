@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
 
+from essentials.records import dataclass, field, replace
 from hollow.hands.hands import Hands
 from hollow.hands.reach import Reach
 from hollow.hands.registry import BUILT_IN
@@ -15,7 +14,10 @@ from hollow.substrate import goals
 from hollow.substrate.model import Kind
 from hollow.substrate.sections import Given
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from hollow.living.life import Life
     from hollow.living.perceiving import Seen
     from hollow.substrate.model import Goal, Result, Step

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import secrets
+import os
 import time
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
 
+from essentials.records import dataclass, replace
 from hollow.answer import Usage
 from hollow.living import documents
 from hollow.living.perceiving import aged, assessed
@@ -32,9 +31,11 @@ from hollow.substrate import (
 from hollow.substrate.model import Evidence, Goal, GoalStatus, Happening, Kind
 from hollow.toolbox.workspace import workspace
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+    from typing import Any, Final
 
     from hollow.answer import Answer
     from hollow.mind import Assignment, Mind, Thinker
@@ -64,7 +65,7 @@ class Task:
     felt: Suffering
     known: bool
     """Whether what it suffers could be read; if not, what can be locked is locked (T60)."""
-    usage: Usage = Usage()  # noqa: RUF009 - frozen
+    usage: Usage = Usage()
 
     @property
     def load(self) -> float | None:
@@ -106,7 +107,7 @@ def _begun(assignment: Assignment, state: Path, run: str, substrate: str, talk: 
     _, damaged = memory.sufferings.load(agent)
     chronicle = memory.chronicles.read(agent)
     felt, said = memory.sufferings.feel(agent, lambda before: aged(before, chronicle, agreed, time.time()))
-    goal, created = goals.new(agent, assignment.task, "operator", "", secrets.token_hex(6), time.time())
+    goal, created = goals.new(agent, assignment.task, "operator", "", os.urandom(6).hex(), time.time())
     task = Task(
         assignment=assignment, memory=memory, run=run, talk=talk, agreed=agreed, goal=goal, felt=felt,
         known=not damaged,

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import secrets
-from dataclasses import replace
-from typing import TYPE_CHECKING
+import os
 
+from essentials.records import replace
 from hollow.living import viewing
 from hollow.substrate import (
     anticipation,
@@ -22,6 +21,7 @@ from hollow.substrate import (
 )
 from hollow.substrate.model import Kind
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from hollow.living.life import Life
     from hollow.living.perceiving import Seen
@@ -99,7 +99,7 @@ def choose(life: Life, seen: Seen, answer: Existence) -> Goal:
         return seen.goal
     objective, source = _objective(life, seen, answer)
     signal = anticipation.signal(seen.suffering, objective)
-    goal, said = goals.new(life.agent, objective, source, life.base, secrets.token_hex(6), life.now())
+    goal, said = goals.new(life.agent, objective, source, life.base, os.urandom(6).hex(), life.now())
     # On disk before it is said: the ledger must not tell of a goal that a kill has taken.
     life.memory.goals.put(goal, "created")
     life.note(Kind.GOAL_CREATED, goal=goal.goal_id, family=goals.family(objective), source=source)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from hollow.answer import Answer
 from hollow.living import acting, choosing, judging, viewing
 from hollow.living.perceiving import assessed, perceive, weigh
@@ -11,7 +9,10 @@ from hollow.living.telling import report
 from hollow.substrate import anticipation, crisis, planning, prompt, schemas, stressors, suffering
 from hollow.substrate.model import AGENTS, GoalStatus, Kind
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from hollow.hands.hands import Hands
     from hollow.living.acting import Done
     from hollow.living.life import Life

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
 
+from essentials.digests import sha256
+from essentials.records import dataclass
 from hollow import gitread
 from hollow.hands.paths import WORKSPACE, own_folders
 from hollow.kinds import Kind, kind, language
 from hollow.substrate.model import AGENTS
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
+    from typing import Final
 
 MOST: Final = 2_000
 """Documents of one agent that are looked at; long before it is told that it carries too much."""
@@ -65,7 +66,7 @@ def of_repository(root: Path, seed: str) -> tuple[str, ...]:
     plain = [name for name in plain if language(name) and kind(name) in _TELLING] or plain
     if len(plain) <= SAMPLE:
         return tuple(plain)
-    drawn = sorted(plain, key=lambda name: hashlib.sha256(f"{seed}\0{name}".encode()).digest())
+    drawn = sorted(plain, key=lambda name: sha256(f"{seed}\0{name}".encode()).digest())
     return tuple(sorted(drawn[:SAMPLE]))
 
 

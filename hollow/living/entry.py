@@ -6,7 +6,6 @@ import contextlib
 import functools
 import os
 import time
-from typing import TYPE_CHECKING, Any
 
 from hollow import gitread
 from hollow.forge import Forge
@@ -19,9 +18,11 @@ from hollow.sandbox import narrowed, offered
 from hollow.substrate import routing, settings
 from hollow.toolbox.workspace import workspace
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+    from typing import Any
 
     from hollow.answer import Answer
     from hollow.mind import Thinker

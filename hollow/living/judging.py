@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
 
+from essentials.records import replace
 from hollow.living import documents
 from hollow.living.undoing import undo
 from hollow.mind import Away
@@ -13,8 +12,10 @@ from hollow.parsing import find_object, strip_thinking
 from hollow.substrate import completion, goals, kinds, lessons, schemas
 from hollow.substrate.model import Evidence, GoalStatus, Kind
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from typing import Any
 
     from hollow.living.acting import Done
     from hollow.living.life import Life

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import dataclasses
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
-
+from essentials import records
+from essentials.records import dataclass, field
 from hollow.mind import Question, Usage
 from hollow.substrate.chronicle import Chronicle
 from hollow.substrate.model import NOTHING, Happening
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
+    from typing import Any
 
     from hollow.forge import Forge
     from hollow.memory.memory import Memory
@@ -100,7 +100,7 @@ class Life:
         thought = self.thinker.think(question)
         self.generations += 1
         self.usage += thought.usage
-        self.talk.generation(dataclasses.asdict(thought.usage))
+        self.talk.generation(records.asdict(thought.usage))
         return thought
 
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
 
+from essentials.records import dataclass, replace
 from hollow import gitread
 from hollow.living import documents
 from hollow.living.undoing import lost
@@ -14,8 +13,10 @@ from hollow.substrate import suffering as feeling
 from hollow.substrate.model import AGENTS, GoalStatus, Kind
 from hollow.substrate.sections import Peer
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Any, Final
 
     from hollow.living.documents import Document
     from hollow.living.life import Life

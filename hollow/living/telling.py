@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from hollow.living.acting import shown
 from hollow.oneline import line
 from hollow.substrate import pain_text, suffering
 from hollow.substrate.model import GoalStatus
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from hollow.living.acting import Done
     from hollow.living.life import Life

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
-import re
 import stat
-from typing import TYPE_CHECKING, Final
 
+from essentials.digests import sha256
+from essentials.patterns import late
 from hollow.confine import Refusal
 from hollow.gitread import GitReadError, git
 from hollow.hands.paths import WORKSPACE, own_folders
 from hollow.placing import Spot
 from hollow.substrate.model import Artifact
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from typing import Final
 
     from hollow.substrate.model import Goal
     from hollow.toolbox.workspace import Workspace
@@ -25,7 +26,7 @@ Parts = tuple[str, ...]
 _CHUNK: Final = 1 << 20
 _LARGEST: Final = 8 << 20
 """Bytes of a file that tell it from others; a document is never so large."""
-_COMMIT: Final = re.compile(r"[0-9a-f]{7,64}")
+_COMMIT: Final = late(r"[0-9a-f]{7,64}")
 
 
 def written(goal: Goal, place: Workspace, paths: Iterable[str], step: int) -> tuple[Artifact, ...]:
@@ -197,4 +198,4 @@ def _digests(place: Workspace, path: str) -> tuple[str, ...]:
     except (Refusal, OSError):
         return ()
     plain = data.replace(b"\r\n", b"\n")
-    return tuple(hashlib.sha256(each).hexdigest() for each in (data, plain, plain.replace(b"\n", b"\r\n")))
+    return tuple(sha256(each).hexdigest() for each in (data, plain, plain.replace(b"\n", b"\r\n")))

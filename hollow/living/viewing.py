@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
-from typing import TYPE_CHECKING, Any, Final
-
+from essentials import records
 from hollow.substrate import request_text, routing
 from hollow.substrate.sections import Broken, Note, View
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Any, Final
 
     from hollow.hands.hands import Listed
     from hollow.living.life import Life
@@ -73,7 +73,7 @@ def values(life: Life, seen: Seen, goal: Goal | None, listed: Sequence[Listed] =
         "load": seen.load,
         "band": str(seen.band),
         "locked": [each.name for each in listed if each.locked],
-        "stressors": [dataclasses.asdict(each) for each in seen.suffering.active],
+        "stressors": [records.asdict(each) for each in seen.suffering.active],
         "open_questions": list(seen.profile.open_questions),
         "peers": {name: list(paths) for name, paths in seen.peers.items()},
         "files": list(seen.files),

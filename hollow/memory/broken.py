@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
-
+from essentials.records import replace
 from hollow.memory.moments import iso, seconds
 from hollow.substrate import ghosts
 from hollow.substrate.ghosts import Broken
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from typing import Any, Final
 
     from hollow.memory.files import Files
     from hollow.substrate.ghosts import Said

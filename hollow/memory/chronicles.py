@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from typing import TYPE_CHECKING, Any, Final
 
 from hollow.memory.moments import seconds
 from hollow.substrate.chronicle import Chronicle
 from hollow.substrate.model import Happening, Kind
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from typing import Any, Final
 
     from hollow.memory.files import Files
 

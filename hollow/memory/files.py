@@ -6,15 +6,16 @@ import contextlib
 import fcntl
 import json
 import os
-import secrets
 import threading
 import time
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
 
+from essentials.records import dataclass
+
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
+    from typing import Any, Final
 
 LOCK: Final = ".lock"
 """The file whose lock is the one of a memory."""
@@ -165,7 +166,7 @@ class Files:
         tail = os.pread(handle, size - start, start)
         keep = start + tail.rfind(b"\n") + 1
         self._make(self.root / QUARANTINE)
-        aside = self.root / QUARANTINE / f"{name.replace('/', '_')}.{secrets.token_hex(4)}"
+        aside = self.root / QUARANTINE / f"{name.replace('/', '_')}.{os.urandom(4).hex()}"
         aside.write_bytes(os.pread(handle, size - keep, keep))
         os.ftruncate(handle, keep)
         self._warn("memory.torn", file=name, bytes=size - keep)
@@ -212,12 +213,12 @@ class Files:
         self._make(self.root / QUARANTINE)
         name = str(path.relative_to(self.root)).replace("/", "_")
         with contextlib.suppress(FileNotFoundError):
-            path.rename(self.root / QUARANTINE / f"{name}.{secrets.token_hex(4)}")
+            path.rename(self.root / QUARANTINE / f"{name}.{os.urandom(4).hex()}")
 
     def _half(self) -> Path:
         """A name for a file that is being written; what lies there when nobody holds the lock is nobody's."""
         self._make(self.root / _HALVES)
-        return self.root / _HALVES / secrets.token_hex(8)
+        return self.root / _HALVES / os.urandom(8).hex()
 
     def _sweep(self) -> None:
         """Remove what a process that was killed has left half written: under the lock it can be nobody's any more."""

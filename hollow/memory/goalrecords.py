@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
 
 from hollow.memory.moments import iso, seconds
 from hollow.substrate.goals import FULL, Credit, Pursuit
 from hollow.substrate.model import Artifact, Goal, GoalStatus
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from typing import Any
 
 
 def encoded(goal: Goal) -> dict[str, Any]:

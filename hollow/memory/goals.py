@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
 
+from essentials.digests import sha256
+from essentials.records import dataclass, field
 from hollow.memory.goalrecords import decoded, encoded, status
 from hollow.substrate.fallback import PREFIX
 from hollow.substrate.model import GoalStatus
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Any, Final
 
     from hollow.memory.files import Files
     from hollow.substrate.model import Goal
@@ -185,7 +186,7 @@ def _snapshot(agent: str) -> str:
 
 
 def _digest(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()[:16]
+    return sha256(data).hexdigest()[:16]
 
 
 def _fold(state: _State, data: bytes, keep: int) -> bool:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
-
 from hollow.memory.moments import iso, seconds
 from hollow.substrate import lessons as rules
 from hollow.substrate.model import Category, Evidence, Lesson
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from typing import Any, Final
 
     from hollow.memory.files import Files
 

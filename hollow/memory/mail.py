@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
-
+from essentials.records import dataclass
 from hollow.memory.moments import iso, seconds
 from hollow.memory.numbered import KEPT, NumberedLog
 from hollow.substrate.model import AGENTS
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any, Final
+
     from hollow.memory.files import Files
 
 LONGEST: Final = 4000

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from hollow.memory.broken import BrokenTools
 from hollow.memory.chronicles import Chronicles
 from hollow.memory.files import Files
@@ -19,6 +17,7 @@ from hollow.memory.shelf import Shelf
 from hollow.memory.sufferings import Sufferings
 from hollow.memory.vectors import Vectors
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any, Final
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Final
 
 _LATEST: Final = 253_402_300_799.0
 """Seconds since the epoch; the end of the year 9999, beyond which there are no dates."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, TypeGuard
-
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any, Final, TypeGuard
+
     from hollow.memory.files import Files
 
 KEPT: Final = 200

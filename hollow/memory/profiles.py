@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from hollow.memory.moments import iso, seconds
 from hollow.substrate import identity
 from hollow.substrate.model import Opinion, Profile
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from hollow.memory.files import Files
 
 

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import os
 import sqlite3
-from typing import TYPE_CHECKING, Any, Final, Self
 
+from essentials.digests import sha256
 from hollow.parsing import plain
 from hollow.substrate.requests import ANSWERS, PENDING, request_of, response_of
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
     from types import TracebackType
+    from typing import Any, Final, Self
 
     from hollow.substrate.model import Request, Response
 
@@ -213,7 +214,7 @@ def _mark(log: Path, upto: int) -> str:
     """Hash of the end of what lies before *upto*; empty where the log is shorter than that."""
     start = max(0, upto - _TAIL)
     data = _read(log, start, upto - start)
-    return hashlib.sha256(data).hexdigest() if len(data) == upto - start else ""
+    return sha256(data).hexdigest() if len(data) == upto - start else ""
 
 
 def _read(log: Path, at: int, size: int) -> bytes:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
-
+from essentials.records import dataclass
 from hollow.substrate import request_replies as replies
 from hollow.substrate import requests as rules
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any, Final
+
     from hollow.memory.request_index import RequestIndex
     from hollow.substrate.model import Request, Response
     from hollow.substrate.requests import Draft

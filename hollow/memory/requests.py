@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
-import hashlib
 import sqlite3
-from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from essentials import records
+from essentials.digests import sha256
 from hollow.memory import request_lookup as lookup
 from hollow.memory.files import MemoryFault
 from hollow.memory.request_index import RequestIndex
@@ -14,13 +13,17 @@ from hollow.substrate import request_replies as replies
 from hollow.substrate import requests as rules
 from hollow.substrate.model import Response
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+    from typing import Any, Final, TypeVar
 
     from hollow.memory.files import Files
     from hollow.memory.request_lookup import Entry
     from hollow.substrate.model import Request
     from hollow.substrate.requests import Draft
+
+    T = TypeVar("T")
 
 REQUESTS: Final = "claude_requests.jsonl"
 RESPONSES: Final = "claude_responses.jsonl"
@@ -34,8 +37,6 @@ _WINDOW: Final = 50
 _ACKED: Final = 4 * _WINDOW
 _RESULT_LIMIT: Final = 16_000
 _NOTED: Final = 1000
-
-T = TypeVar("T")
 
 
 class RequestBook:
@@ -179,7 +180,7 @@ class RequestBook:
             runs = [*lookup.runs_of(note), run]
             self._note({**notes, request_id: {"seen_at": rules.stamp(now), **note, "runs": runs[-20:]}})
             if response is not None:
-                self._files.append(RESPONSES, rules.reply(dataclasses.replace(response, run=run)))
+                self._files.append(RESPONSES, rules.reply(records.replace(response, run=run)))
 
     def answer(self, request_id: str, status: str, result: str, now: float, run: str = "") -> Response:
         """Answer the request *request_id*, on disk when this returns; the same answer again changes nothing.
@@ -248,12 +249,12 @@ def _with_document(draft: Draft, look: Callable[[str], str | None]) -> Draft | s
         return f"There is no document {draft.design_path}; write it first, or leave design_path empty."
     if len(text) > rules.DOCUMENT_LIMIT:
         return f"The document has {len(text)} characters; {rules.DOCUMENT_LIMIT} are the most."
-    return dataclasses.replace(draft, document=text)
+    return records.replace(draft, document=text)
 
 
 def _tag(response: Response) -> str:
     """What tells one answer to a request from a later one: a changed mind is shown again."""
-    result = hashlib.sha256(response.result.encode("utf-8", "replace")).hexdigest()
+    result = sha256(response.result.encode("utf-8", "replace")).hexdigest()
     return f"{response.status} {response.implemented_at} {result[:12]}"
 
 

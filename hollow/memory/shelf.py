@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 import json
 import os
-import secrets
 import stat
-from typing import TYPE_CHECKING, Any, Final
 
 from hollow.substrate import synthesis
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pathlib import Path
+    from typing import Any, Final
 
     from hollow.memory.files import Files
     from hollow.substrate.synthesis import Tool
@@ -152,9 +150,9 @@ class Shelf:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         stem, _, suffix = name.rpartition(".")
         target = folder / (
-            f"{_short(stem)}.{secrets.token_hex(4)}.{_short(suffix)}"
+            f"{_short(stem)}.{os.urandom(4).hex()}.{_short(suffix)}"
             if stem
-            else f"{_short(name)}.{secrets.token_hex(4)}"
+            else f"{_short(name)}.{os.urandom(4).hex()}"
         )
         try:
             (self._files.root / DYNAMIC / name).rename(target)
@@ -180,7 +178,7 @@ class Shelf:
 
     def _key_made(self) -> bytes:
         if (key := self._key()) is None:
-            key = secrets.token_hex(32).encode()
+            key = os.urandom(32).hex().encode()
             self._files.write_bytes(KEY, key)
         return key
 
@@ -214,6 +212,8 @@ def _made_of(name: str, code: str | None, described: str | None, key: bytes | No
     tool = synthesis.from_spec(name, spec, code)
     if isinstance(tool, str):
         return tool
+    import hmac  # here: it brings OpenSSL, and only an agent that has made a tool needs it
+
     given = str(spec.get("signature")).encode("utf-8", "backslashreplace")
     signed = key is not None and hmac.compare_digest(given, _signature(tool, key).encode())
     return tool if signed else "not made by synthesize_capability: the signature does not fit"
@@ -243,4 +243,6 @@ def _read(handle: int, limit: int) -> bytes:
 
 
 def _signature(tool: Tool, key: bytes) -> str:
-    return hmac.new(key, synthesis.sealed(tool), hashlib.sha256).hexdigest()
+    import hmac
+
+    return hmac.new(key, synthesis.sealed(tool), "sha256").hexdigest()

@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
 
 from hollow.memory.moments import iso, seconds
 from hollow.substrate.model import Relief, Stressor, Suffering
 from hollow.substrate.suffering import CUSTOM_RATE, HISTORY, INITIAL, RATES, line, normalise, prune
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any, Final
 
     from hollow.memory.files import Files
 

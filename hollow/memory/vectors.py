@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
-from typing import TYPE_CHECKING, Any, Final
-
+from essentials.digests import sha256
 from hollow.substrate.routing import usable
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Any, Final
 
     from hollow.memory.files import Files
 
@@ -56,4 +56,4 @@ class Vectors:
 
 
 def _hash(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()
+    return sha256(text.encode("utf-8", "backslashreplace")).hexdigest()

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from essentials.records import dataclass, field
 from hollow import prompts
 from hollow.mind import Answer, Usage
 from hollow.minds.conversation import Message, Meter, TooLong, fit
 from hollow.parsing import Call, step, strip_thinking
 from hollow.tools import Outcome, Toolbox
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Any, Final, Protocol
 
     from hollow.mind import Assignment
     from hollow.stream import Talk
+else:
+    Protocol = object  # its meaning is a type checker's
 
 MAX_REPEATS: Final = 4
 """Calls already made, in a row, after which the model is going in circles and is asked for its report."""
@@ -68,7 +71,6 @@ class Model(Protocol):
 
     def generate(self, messages: Sequence[dict[str, Any]], tools: Sequence[dict[str, Any]]) -> Reply:
         """Return the next message; raises :class:`Failure`."""
-        ...
 
 
 @dataclass(slots=True)

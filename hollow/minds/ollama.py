@@ -6,9 +6,9 @@ import contextlib
 import os
 import socket
 import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from essentials.records import dataclass
 from hollow.mind import Answer
 from hollow.minds import ollama_wire as wire
 from hollow.minds.bounded import Overdue, within

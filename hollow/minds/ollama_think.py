@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
-from typing import TYPE_CHECKING, Any, Final
-
+from essentials.digests import sha256
 from hollow.mind import Away, Thought, Usage
 from hollow.minds.conversation import Meter
 from hollow.minds.loop import CROWDED, Failure
 from hollow.minds.ollama import Server, Settings, no_address
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from typing import Any, Final
 
     from hollow.mind import Question
     from hollow.minds.loop import Reply
@@ -141,7 +141,7 @@ def options(question: Question) -> dict[str, Any]:
     """
     if question.purpose not in CREATIVE:
         return {"temperature": 0, "seed": 1}
-    digest = hashlib.sha256(repr(question.facts.get("seed", "")).encode("utf-8", "replace")).digest()
+    digest = sha256(repr(question.facts.get("seed", "")).encode("utf-8", "replace")).digest()
     # The server takes the seed as a signed number of 32 bits.
     return {"temperature": _WARMTH, "seed": int.from_bytes(digest[:4], "big") >> 1}
 

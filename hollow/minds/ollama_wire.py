@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from hollow.minds.loop import Reply
 from hollow.parsing import Call, plain
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from typing import Any, Final
 
 DEFAULT_HOST: Final = "http://127.0.0.1:11434"
 """Where Ollama listens unless it is told otherwise."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from hollow import report
 from hollow.benches import find
@@ -17,13 +16,16 @@ from hollow.survey import Survey, survey
 from hollow.tracked import snapshot
 from hollow.usage import covering_tests, uses
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any, Final, TypeVar
 
     from hollow.mind import Assignment
     from hollow.stream import Talk
 
-_Found = TypeVar("_Found")
+    _Found = TypeVar("_Found")
+
 _TELL_EVERY: Final = 4000
 """Files read between two words of progress: a first survey of a large repository must not look dead."""
 _COVERED: Final = 6

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
 
+from essentials.digests import sha256
+from essentials.records import dataclass, field
 from hollow.words import STOP_WORDS, identifiers, is_task_word
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any, Final
+
     from hollow.mind import Question
 
 _LONGEST: Final = 300
@@ -56,7 +58,7 @@ class Situation:
 
     def pick(self, count: int, salt: str = "") -> int:
         """Return a number below *count* that follows from the seed: chance that can be repeated."""
-        digest = hashlib.sha256(f"{self.seed}\0{salt}".encode("utf-8", "replace")).digest()
+        digest = sha256(f"{self.seed}\0{salt}".encode("utf-8", "replace")).digest()
         return int.from_bytes(digest[:8], "big") % max(1, count)
 
 

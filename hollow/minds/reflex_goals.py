@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
-
 from hollow.minds.reflex_facts import BEGUN, READ, slug
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from typing import Any, Final
 
     from hollow.minds.reflex_facts import Situation
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-import re
 import sqlite3
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
 
+from essentials.patterns import late
+from essentials.records import dataclass
 from hollow.confine import Refusal
 from hollow.documents import decoded, is_text
 from hollow.gitread import GitReadError
@@ -18,9 +17,11 @@ from hollow.toolbox.workspace import workspace
 from hollow.usage import uses
 from hollow.words import identifiers
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
+    from typing import Final
 
     from hollow.symbols import Symbol
     from hollow.usage import Use
@@ -29,7 +30,7 @@ _LARGEST: Final = 512 * 1024
 """Bytes of one file that are read."""
 _MADE_HERE: Final = ("workspace/", "design/")
 """What agents wrote is no evidence of how the repository is."""
-_PLAIN: Final = re.compile(r"[\w@+][\w.@+-]*(?:/[\w.@+-]+)*")
+_PLAIN: Final = late(r"[\w@+][\w.@+-]*(?:/[\w.@+-]+)*")
 """A path that can be cited in prose: of one with a blank in it only a part would be read."""
 _MOST_HITS: Final = 12
 _SYMBOLS_OF_A_FILE: Final = 4

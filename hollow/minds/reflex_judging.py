@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
-
 from hollow.minds.reflex_facts import telling
 from hollow.substrate import factcheck
 from hollow.words import tokens
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from typing import Any, Final
 
     from hollow.minds.reflex_facts import Situation
 

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
 
+from essentials.patterns import late
+
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
+    from typing import Final
 
     from hollow.minds.reflex_ground import Place
 
-_HEADING: Final = re.compile(r"^## Part (\d+)", re.MULTILINE)
-_PATH: Final = re.compile(r"[\w.-]*/[\w./-]+|\b[\w-]+\.(?:py|js|ts|go|rs|md|json|toml|yaml|yml|txt|sh|c|h|java)\b")
-_UNFINISHED: Final = re.compile(
+_HEADING: Final = late(r"^## Part (\d+)", re.MULTILINE)
+_PATH: Final = late(r"[\w.-]*/[\w./-]+|\b[\w-]+\.(?:py|js|ts|go|rs|md|json|toml|yaml|yml|txt|sh|c|h|java)\b")
+_UNFINISHED: Final = late(
     r"\.\.\.|…|\b(?:todo|fixme|xxx|tbd|placeholder|lorem|notimplemented\w*)\b|<insert", re.IGNORECASE
 )
 """What a gate takes for unfinished work: a quoted line that holds it would be held against the document."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
-
 from hollow.minds import reflex_notes as notes
 from hollow.minds.reflex_facts import BEGUN, READ, slug
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from typing import Any, Final
 
     from hollow.minds.reflex_facts import Situation
     from hollow.minds.reflex_ground import Ground, Place

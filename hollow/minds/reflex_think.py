@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
 
 from hollow.mind import Away, Thought, Usage
 from hollow.minds import reflex_judging as judging
@@ -12,9 +11,11 @@ from hollow.minds.reflex_goals import existence
 from hollow.minds.reflex_ground import Ground
 from hollow.minds.reflex_plans import plan
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
+    from typing import Any
 
     from hollow.mind import Question
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 import time
-from typing import TYPE_CHECKING, Any
 
 from hollow.mind import Answer, Usage
 from hollow.parsing import prose
 from hollow.tools import toolbox_of
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+    from typing import Any
 
     from hollow.mind import Assignment
     from hollow.stream import Talk

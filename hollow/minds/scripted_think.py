@@ -7,13 +7,14 @@ import fcntl
 import json
 import os
 import time
-from typing import TYPE_CHECKING, Any, Final
 
 from hollow.mind import Away, Thought, Usage
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
+    from typing import Any, Final
 
     from hollow.mind import Question
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-
 from hollow.substrate.suffering import line
 from hollow.words import STOP_WORDS, is_task_word, tokens
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Final
+
     from hollow.substrate.model import Relief, Suffering
 
 PEAK: Final = 0.5

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from itertools import takewhile
-from typing import TYPE_CHECKING, Final
 
+from essentials.records import dataclass
 from hollow.substrate.model import Kind
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Final
 
     from hollow.substrate.model import Happening
 

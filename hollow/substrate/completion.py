@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
 
+from essentials.records import dataclass, replace
 from hollow.kinds import language
 from hollow.substrate import factcheck, mechanical
 from hollow.substrate.goals import FULL
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from typing import Any, Final
 
     from hollow.substrate.model import Goal
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, Final
-
+from essentials.records import replace
 from hollow.substrate.suffering import Band, band, load
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Final
+
     from hollow.substrate.model import Suffering
 
 CYCLES: Final = 3

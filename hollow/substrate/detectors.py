@@ -6,13 +6,14 @@ last relieved, what ends it since its onset: the same evidence never counts twic
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
-
+from essentials.records import dataclass
 from hollow.substrate.model import Happening, Kind
 from hollow.substrate.threats import Tone, tone
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Final
+
     from hollow.substrate.chronicle import Chronicle
     from hollow.substrate.model import Stressor
     from hollow.substrate.settings import Settings

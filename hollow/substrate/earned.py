@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
 
+from essentials.records import dataclass
 from hollow.substrate.model import Kind
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from typing import Final
 
     from hollow.substrate.model import Happening
 

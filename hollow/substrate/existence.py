@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
 
+from essentials.patterns import late
+from essentials.records import dataclass, field
 from hollow import oneline
 from hollow.parsing import find_object, prose, strip_thinking
 from hollow.substrate.model import NOTHING
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Any, Final
 
 LONGEST_GOAL: Final = 600
 """Characters of an objective."""
@@ -23,7 +25,7 @@ _SHORTEST_GOAL: Final = 12
 _FEWEST_WORDS: Final = 3
 _GOAL_KEYS: Final = ("content", "goal", "objective", "next_goal")
 # What a model gives that fills in a form without having an answer: the schema's own words, dots, a promise.
-_EMPTY: Final = re.compile(
+_EMPTY: Final = late(
     r"[\W_]*(?:none|null|n/?a|string|tbd|todo|goal|content|objective|your (?:next )?goal(?: here)?|the (?:next )?goal"
     r"|no (?:new )?goals?(?: (?:now|yet|needed|at this time))?|continue|unknown|example|\.{3}|…)?[\W_]*",
     re.IGNORECASE,

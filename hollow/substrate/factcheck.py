@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
 
+from essentials.patterns import late
+from essentials.records import dataclass
 from hollow.kinds import language
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+    from typing import Final
 
 LIMIT: Final = 200
 """Claims of one text that are looked at; a text with more is a listing."""
@@ -38,16 +40,16 @@ class Reference:
     """What is said to be in the file; empty for the file as such."""
 
 
-_URL: Final = re.compile(r"\b\w{2,10}://\S+|\bmailto:\S+")
-_FENCE: Final = re.compile(r"^\s*(?:```|~~~)")
+_URL: Final = late(r"\b\w{2,10}://\S+|\bmailto:\S+")
+_FENCE: Final = late(r"^\s*(?:```|~~~)")
 # Bounded on both sides, so that globs, templates and variables ("tests/*.py", "<name>.py") are no paths.
-_PATH: Final = re.compile(
+_PATH: Final = late(
     r"(?<![\w./@+*<>{}$~\\:-])(?P<path>(?:/agentOS/|\./)?[\w@+][\w.@+-]*(?:/[\w.@+-]+)*)(?::(?P<line>\d{1,7})(?:-(?P<end>\d{1,7}))?)?"
     r"(?![\w*<>{}$/\\])"
 )
-_HOST: Final = re.compile(r"^[\w-]+(?:\.[\w-]+)*\.(?:com|org|net|io|dev|ai|co|edu|gov|app)$", re.IGNORECASE)
+_HOST: Final = late(r"^[\w-]+(?:\.[\w-]+)*\.(?:com|org|net|io|dev|ai|co|edu|gov|app)$", re.IGNORECASE)
 _NAME: Final = r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*"
-_BEFORE: Final = re.compile(
+_BEFORE: Final = late(
     rf"(?:\b(?:function|method|class|constant|variable|symbol|type|module attribute)\s+`?(?P<noun>{_NAME})(?:\(\))?`?"
     rf"|`(?P<quoted>{_NAME})(?:\([^`()]{{0,80}}\))?`)"
     r"[\s,]+(?:\(?(?:is|are|was|which|that)\s+)?(?:(?:defined|declared|implemented|found|located|lives|stands)\s+)?"
@@ -55,14 +57,14 @@ _BEFORE: Final = re.compile(
     re.IGNORECASE,
 )
 """What stands before a path when something is said to be in it."""
-_AFTER: Final = re.compile(rf"^[`)\]\"']*(?:'s)?[\s:,(—–-]{{1,4}}`(?P<quoted>{_NAME})(?:\([^`()]{{0,80}}\))?`")
+_AFTER: Final = late(rf"^[`)\]\"']*(?:'s)?[\s:,(—–-]{{1,4}}`(?P<quoted>{_NAME})(?:\([^`()]{{0,80}}\))?`")
 """What stands after it then."""
-_WISH: Final = re.compile(
+_WISH: Final = late(
     r"\b(?:add(?:s|ed|ing)?|creat(?:e|es|ed|ing)|new|propos\w+|introduc\w+|should|would|will|could|might|if|rename\w*|mov(?:e|ed|ing)"
     r"|plan\w*|writ(?:e|es|ing)|instead|e\.g\.|example|such as|like|suggest\w*)\b",
     re.IGNORECASE,
 )
-_DENIAL: Final = re.compile(
+_DENIAL: Final = late(
     r"\b(?:neither|without|missing|absent|lacks?|lacking|nonexistent|removed|deleted)\b"
     r"|\bno\s+(?:such\b|longer\b|(?:\w+\s+){0,2}[`\"'§])"
     r"|[`\"'§)]\s+(?:is|are|was|were|has|have)\s+(?:\w+\s+)?gone\b"

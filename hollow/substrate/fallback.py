@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final
 
+from essentials.digests import sha256
+from essentials.patterns import late
+from essentials.records import dataclass, field, replace
 from hollow.substrate.goals import family
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from typing import Final
 
     from hollow.substrate.model import Stressor
 
@@ -72,7 +74,7 @@ def choose(sources: Sources, *, seed: str, recent: Sequence[str], turn: int) -> 
 
 
 def _draw(seed: str, count: int) -> int:
-    return int.from_bytes(hashlib.sha256(seed.encode()).digest()[:8], "big") % count
+    return int.from_bytes(sha256(seed.encode()).digest()[:8], "big") % count
 
 
 def _task(sources: Sources, kind: str, about: str, what: str) -> str:
@@ -124,7 +126,7 @@ def _outcome(sources: Sources) -> list[str]:
 
 
 _FOLLOW: Final = "do the next step that follows from the last outcome: "
-_FRAME: Final = re.compile(
+_FRAME: Final = late(
     rf"(?:Completed: |Abandoned: |Write \S+: |Keep \S+ with memory_set, in at least 100 characters: |{_FOLLOW})"
 )
 """What goals and outcomes begin with; what follows from what follows must not grow with every round."""

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final
 
+from essentials.patterns import late
+from essentials.records import dataclass
 from hollow.substrate.similarity import KEPT
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Final
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,7 +25,7 @@ class Family:
 
 
 def _signs(*patterns: str) -> tuple[re.Pattern[str], ...]:
-    return tuple(re.compile(rf"\b(?:{pattern})", re.IGNORECASE) for pattern in patterns)
+    return tuple(late(rf"\b(?:{pattern})", re.IGNORECASE) for pattern in patterns)
 
 
 _LOOK: Final = r"verif|check|confirm|ensur|make sure|validat|assum|guess|test (?:that|whether|if)"

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
-
+from essentials.records import dataclass, replace
 from hollow.oneline import bare
 from hollow.substrate.model import Trouble
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
+    from typing import Any, Final
 
     from hollow.substrate.synthesis import Tool
 

@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-import dataclasses
-import hashlib
 import json
-import re
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
 
+from essentials import records
+from essentials.digests import sha256
+from essentials.patterns import late
+from essentials.records import dataclass, replace
 from hollow.substrate.model import Artifact, Goal, GoalStatus
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from typing import Any, Final
 
     from hollow.substrate.model import Result
     from hollow.substrate.settings import Settings
 
-Said = tuple[str, dict[str, Any]]
-"""A fact for the stream: its kind and what it holds."""
-Told = tuple[Goal, list[Said]]
-"""A goal after something happened to it, and what there is to say about that."""
+    Said = tuple[str, dict[str, Any]]
+    """A fact for the stream: its kind and what it holds."""
+    Told = tuple[Goal, list[Said]]
+    """A goal after something happened to it, and what there is to say about that."""
+
 
 FULL: Final = 1000
 """Thousandths at which the completion gate is asked (T85, S29)."""
@@ -92,12 +94,12 @@ def family(objective: str) -> str:
 
 
 _AROUND: Final = "\"'`.,;:!?()[]{}<>|"
-_ID: Final = re.compile(
+_ID: Final = late(
     r"\b(?:goal|req|task|run)-[0-9a-f]{6,}\b|\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b"
     r"|\b(?=[a-f]*\d)[0-9a-f]{7,64}\b"
 )
-_NUMBER: Final = re.compile(r"\d+(?:[.,:_-]?\d+)*")
-_SUFFIX: Final = re.compile(r"\.[\w#]+$")
+_NUMBER: Final = late(r"\d+(?:[.,:_-]?\d+)*")
+_SUFFIX: Final = late(r"\.[\w#]+$")
 
 
 def _folded(word: str) -> str:
@@ -128,7 +130,7 @@ def delta(capability: str, dynamic: bool) -> int:
 def digest(params: Mapping[str, Any]) -> str:
     """Return 16 hex digits that name the parameters of a call, whatever the order of its keys."""
     text = json.dumps(params, sort_keys=True, ensure_ascii=True, default=str)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    return sha256(text.encode()).hexdigest()[:16]
 
 
 def advance(
@@ -285,7 +287,7 @@ def _step_of(goal: Pursuit, path: str, sha256: str | None) -> int:
 def _pursuit(goal: Goal) -> Pursuit:
     if isinstance(goal, Pursuit):
         return goal
-    return Pursuit(**{each.name: getattr(goal, each.name) for each in dataclasses.fields(goal)})
+    return Pursuit(**{each.name: getattr(goal, each.name) for each in records.fields(goal)})
 
 
 def _said(kind: str, goal: Goal, **facts: Any) -> tuple[str, dict[str, Any]]:

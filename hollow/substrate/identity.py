@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-import dataclasses
-from typing import TYPE_CHECKING, Any, Final
-
+from essentials import records
 from hollow.substrate.existence import line
 from hollow.substrate.model import Kind, Opinion, Profile
 from hollow.substrate.similarity import tokens
 from hollow.substrate.stance import conflict
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from typing import Any, Final
 
     from hollow.substrate.existence import Existence
 
-__all__ = ["Change", "apply", "born", "bounded", "conflict", "lines", "story"]
+    Change = tuple[Kind, dict[str, Any]]
+    """Something that happened to the profile, as a happening without its time."""
 
-Change = tuple[Kind, dict[str, Any]]
-"""Something that happened to the profile, as a happening without its time."""
+__all__ = ["apply", "born", "bounded", "conflict", "lines", "story"]
+
 
 SHORTEST_WORLDVIEW: Final = 20
 """Characters that a worldview has to be longer than; less is no view (contract 3.2)."""
@@ -57,13 +58,14 @@ def apply(profile: Profile, answer: Existence, now: float) -> tuple[Profile, lis
     an opinion in a domain that has one revises it, which is said as REVISED. The narrative gains the first sentence of
     the reasoning. Everything stays within its bound.
     """
-    opinions, changes = profile.opinions, list[Change]()
+    opinions = profile.opinions
+    changes: list[Change] = []
     for text, domain in answer.opinions[:NEW_OPINIONS]:
         opinions, revised = _hold(opinions, _opinion(text, domain, now))
         changes += [(Kind.REVISED, {"domain": revised.domain, "opinion": revised.opinion})] if revised else []
     worldview = line(answer.worldview, LONGEST_WORLDVIEW)
     asked = tuple(line(each, LONGEST_QUESTION) for each in answer.open_questions[:NEW_QUESTIONS])
-    changed = dataclasses.replace(
+    changed = records.replace(
         profile,
         worldview=worldview if len(worldview) > SHORTEST_WORLDVIEW else profile.worldview,
         open_questions=_newest((*profile.open_questions, *asked), MOST_QUESTIONS),
@@ -76,7 +78,7 @@ def apply(profile: Profile, answer: Existence, now: float) -> tuple[Profile, lis
 
 def bounded(profile: Profile) -> Profile:
     """Return *profile* within the bounds; a file that somebody placed knows none of them."""
-    return dataclasses.replace(
+    return records.replace(
         profile,
         traits=_newest((line(each, LONGEST_TRAIT) for each in profile.traits), MOST_TRAITS),
         narrative=_tail(line(profile.narrative, 10 * LONGEST_NARRATIVE)),

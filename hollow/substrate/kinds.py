@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
 
+from essentials.patterns import late
 from hollow.substrate.model import AGENTS
 from hollow.substrate.suffering import RATES, Band, line
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from typing import Final
 
     from hollow.substrate.model import Stressor, Suffering
 
@@ -33,21 +35,21 @@ _MAKE: Final = (
 
 # The earliest phrase decides, and of those that begin at one place the first kind that stands here.
 _PATTERNS: Final[Mapping[str, re.Pattern[str]]] = MappingProxyType({
-    "help": re.compile(
+    "help": late(
         rf"\b(?:ask|request|get|seek)\s+(?:for\s+)?(?:the\s+)?{_HELPER}\b|\binvoke_claude\b|\bcheck_claude_status\b"
         r"|\bhelp\s+from\b", re.IGNORECASE),
-    "contact": re.compile(
+    "contact": late(
         rf"\b(?:send|write|leave|post)\s+(?:\w+\s+){{0,4}}?{_LETTER}\s+to\s+{_PEER}|\bwrite\s+to\s+{_PEER}"
         rf"|\bread\s+(?:what\s+)?{_PEER}|\b{_ASK}\b", re.IGNORECASE),
-    "synthesize": re.compile(
+    "synthesize": late(
         rf"\b(?:synthesi[sz]e|deploy|forge)\b|\b{_MAKE}\s+(?:[\w-]+\s+){{0,4}}?(?:tools?|capabilit(?:y|ies))\b",
         re.IGNORECASE),
-    "resolve": re.compile(rf"\b{_EASE}\b(?=.{{0,80}}?\b{_PAIN})", re.IGNORECASE),
-    "introspect": re.compile(
+    "resolve": late(rf"\b{_EASE}\b(?=.{{0,80}}?\b{_PAIN})", re.IGNORECASE),
+    "introspect": late(
         r"\b(?:reflect|introspect|self[- _]?(?:evaluat|examin|reflect)\w*)"
         rf"|\b{_EXAMINE}\b(?=\s+(?:\w+\s+){{0,3}}?(?:{_SELF}|{_PAIN}))", re.IGNORECASE),
-    "build": re.compile(rf"\b{_MAKE}\b", re.IGNORECASE),
-    "explore": re.compile(
+    "build": late(rf"\b{_MAKE}\b", re.IGNORECASE),
+    "explore": late(
         rf"\b(?:explore|survey|map|list|search|find|trace|measure|compare|check|test|{_EXAMINE})\b", re.IGNORECASE),
 })  # fmt: skip
 

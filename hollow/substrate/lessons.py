@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
 
+from essentials import records
+from essentials.patterns import late
+from essentials.records import dataclass
 from hollow import oneline
 from hollow.parsing import find_object
 from hollow.substrate import families, recipes
 from hollow.substrate.model import Category, Evidence, Lesson
 from hollow.substrate.similarity import entities, jaccard, opposed, positive, significant
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from typing import Any, Final
 
     from hollow.substrate.model import Goal
 
-Said = tuple[str, dict[str, Any]]
-"""An event, as its kind and facts; the shell says it."""
+    Said = tuple[str, dict[str, Any]]
+    """An event, as its kind and facts; the shell says it."""
+
 
 ALIKE: Final = 0.55
 """Jaccard similarity from which on two texts may be one lesson, inclusive (seed 001; T74)."""
@@ -158,7 +161,7 @@ def clean(text: str) -> str | None:
     return line if len(line) >= SHORTEST else None
 
 
-_TRANSIENT: Final = re.compile(
+_TRANSIENT: Final = late(
     r"""connection\ (?:refused|reset|aborted|error|closed)|timed?[ -]?out|time\ limit|deadline|temporar|unreachable
     |\b(?:429|50[0234])\b|rate[ -]limit|service\ unavailable|bad\ gateway|overloaded
     |(?:model|mind|server|ollama)\ (?:is|was)\ (?:away|down|busy|not)|(?:cannot|could\ not)\ be\ reached
@@ -222,7 +225,7 @@ def _find(known: Iterable[Lesson], text: str) -> Lesson | None:
 def _seen(known: Lesson, evidence: Evidence, confidence: str, now: float) -> Lesson:
     """*known* after one more observation; of a goal that was counted already it is no new one (T72)."""
     new = evidence.goal_id not in {each.goal_id for each in known.evidence}
-    return dataclasses.replace(
+    return records.replace(
         known,
         confidence=max(known.confidence, confidence, key=_rank),
         evidence=(*known.evidence, evidence)[-MOST_EVIDENCE:] if new else known.evidence,

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from typing import TYPE_CHECKING, Final
 
 from hollow import words
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Final
 
 SATURATION: Final = 1.2
 """BM25's k1 as usual: how soon a repeated word stops to count."""

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
 
+from essentials.records import dataclass
 from hollow.substrate.model import Effect
 from hollow.substrate.settings import PATH_OUT
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
+    from typing import Final
 
     from hollow.substrate.settings import Settings
 

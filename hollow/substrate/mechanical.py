@@ -5,14 +5,15 @@ from __future__ import annotations
 import ast
 import json
 import re
-import tomllib
 import warnings
-from typing import TYPE_CHECKING, Any, Final
 
+from essentials.patterns import late
 from hollow.substrate.factcheck import AIRLOCK
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
+    from typing import Any, Final
 
     from hollow.substrate.model import Goal
 
@@ -26,14 +27,14 @@ LONGEST_TOML: Final = 32 * 1024
 """The same for TOML: a key of many dots takes the library's parser quadratic time."""
 
 _PLACEHOLDERS: Final = (
-    (re.compile(r"\b(?:TO[D]O|FIX[M]E|TBD)\b"), "an unfinished mark"),
-    (re.compile(r"\blorem ipsum\b", re.IGNORECASE), "filler text"),
-    (re.compile(r"\bplaceholders?\b", re.IGNORECASE), "a placeholder"),
-    (re.compile(r"^[ \t>*+-]*\[?(?:\.\.\.|…)\]?[ \t]*$", re.MULTILINE), "an ellipsis where text should be"),
-    (re.compile(r"<\s*insert\b|\[\s*insert\b|<your\b", re.IGNORECASE), "a gap to be filled in"),
-    (re.compile(r"\b(?:your (?:code|text) here|to be (?:written|determined|filled in)|coming soon)\b", re.IGNORECASE),
+    (late(r"\b(?:TO[D]O|FIX[M]E|TBD)\b"), "an unfinished mark"),
+    (late(r"\blorem ipsum\b", re.IGNORECASE), "filler text"),
+    (late(r"\bplaceholders?\b", re.IGNORECASE), "a placeholder"),
+    (late(r"^[ \t>*+-]*\[?(?:\.\.\.|…)\]?[ \t]*$", re.MULTILINE), "an ellipsis where text should be"),
+    (late(r"<\s*insert\b|\[\s*insert\b|<your\b", re.IGNORECASE), "a gap to be filled in"),
+    (late(r"\b(?:your (?:code|text) here|to be (?:written|determined|filled in)|coming soon)\b", re.IGNORECASE),
      "a promise instead of text"),
-    (re.compile(r"\braise NotImplemented[E]rror\b"), "code that only says it is not written"),
+    (late(r"\braise NotImplemented[E]rror\b"), "code that only says it is not written"),
 )  # fmt: skip
 """What nobody leaves in finished work, and how it is named to whoever did (S31).
 
@@ -41,11 +42,11 @@ A letter in brackets keeps a pattern from matching itself: our own sources are s
 """
 
 # A line at a time, and nothing that begins with a repetition: an agent's text must not cost quadratic time.
-_FENCE: Final = re.compile(r"[ \t]*(```|~~~)")
-_INLINE: Final = re.compile(r"`[^`]+`")
-_CITING: Final = re.compile(r"[\w/.-]\.\w+:\d")
-_OWN: Final = re.compile(r"(?<![\w./@+-])(?:/agentOS/)?(?:workspace/[\w-]+|design)/[\w./@+-]*\w")
-_VERB: Final = re.compile(
+_FENCE: Final = late(r"[ \t]*(```|~~~)")
+_INLINE: Final = late(r"`[^`]+`")
+_CITING: Final = late(r"[\w/.-]\.\w+:\d")
+_OWN: Final = late(r"(?<![\w./@+-])(?:/agentOS/)?(?:workspace/[\w-]+|design)/[\w./@+-]*\w")
+_VERB: Final = late(
     r"\b(?:(?P<write>writ\w+|creat\w+|draft\w*|produc\w+|sav\w+|document|record|put|into|extend|updat\w+|fill|build|in|to|as)"
     r"|read\w*|review\w*|examin\w+|compar\w+|check\w*|stud\w+|quot\w+|cit\w+|verif\w+|from|of|on|with|look|analy\w+)\b",
     re.IGNORECASE,
@@ -151,10 +152,16 @@ def _grammar_fault(path: str, suffix: str, text: str) -> str | None:
     return None if parsed not in (None, "", [], {}) else f"{path} holds nothing."
 
 
+def _toml(text: str) -> dict[str, Any]:
+    import tomllib  # here: few products are written in it
+
+    return tomllib.loads(text)
+
+
 _GRAMMARS: Final[Mapping[str, Callable[[str], Any]]] = {
     "py": ast.parse,
     "json": json.loads,
-    "toml": tomllib.loads,
+    "toml": _toml,
 }
 """Suffix to what reads it; only the standard library's."""
 

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping  # noqa: TC003 - dataclass fields are looked up at run time
-from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Any, Final
+
+from essentials.records import dataclass, field
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Final
 
 AGENTS: Final = ("cedar", "cipher", "vault")
 """The scout, the analyst and the builder (seed 004)."""

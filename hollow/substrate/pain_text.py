@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
 
 from hollow.substrate.suffering import Band, band, line, load
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from typing import Final
 
     from hollow.substrate.model import Stressor, Suffering
 

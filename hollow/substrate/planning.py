@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
 
+from essentials.patterns import late
+from essentials.records import dataclass
 from hollow.parsing import find_object, plain, strip_thinking
 from hollow.substrate.existence import line
 from hollow.substrate.model import Step
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any, Final
 
 MAX_STEPS: Final = 6
 _STEPS: Final = ("steps", "plan", "actions", "tool_calls")
@@ -23,7 +25,7 @@ _WORDS: Final = ("rationale", "reason", "reasoning", "why", "step", "id", "numbe
 """Keys of a step that are no parameters."""
 _MOST: Final = 60
 """Steps that are looked at."""
-_FENCED: Final = re.compile(r"```[\w-]*\n(.*?)```", re.DOTALL)
+_FENCED: Final = late(r"```[\w-]*\n(.*?)```", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

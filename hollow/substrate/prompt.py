@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
-
+from essentials.records import dataclass
 from hollow.substrate import sections
 from hollow.substrate.existence import line
 from hollow.substrate.sections import View, head
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Final
 
 __all__ = ["Prompt", "View", "existence", "head", "plan", "tokens"]
 

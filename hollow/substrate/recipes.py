@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
 
+from essentials.patterns import late
 from hollow.substrate.model import Category
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from typing import Final
 
 _ENVIRONMENT, _PATTERNS, _CONSTRAINTS = Category.ENVIRONMENT, Category.PATTERNS, Category.CONSTRAINTS
 
 
 def _row(pattern: str, category: Category, rule: str) -> tuple[re.Pattern[str], Category, str]:
-    return re.compile(pattern, re.IGNORECASE), category, rule
+    return late(pattern, re.IGNORECASE), category, rule
 
 
 # The first row that fits an error counts, so particular refusals stand above general ones.

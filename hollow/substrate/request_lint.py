@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
 
+from essentials.patterns import late
 from hollow.substrate.requests import OWN, normalised, paths, shortened
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+    from typing import Final
 
     from hollow.substrate.model import Request
 
-CORE: Final = re.compile(r"(?i)/?agentos/core(?![\w.-])")
+CORE: Final = late(r"(?i)/?agentos/core(?![\w.-])")
 """A folder that never existed; requests that name it were made up (seed 000)."""
-_HARDWARE: Final = re.compile(
+_HARDWARE: Final = late(
     r"(?i)\b(gpus?|cpus?|vram|fpga|firmware|motherboard|voltage|overclock\w*|thermal|transistors?|silicon|circuits?"
     r"|cathode|anode|quantum|neuromorphic|robot\w*|actuators?|solder\w*|hardware|microcontrollers?|sensors?)\b"
     r"|void_cathode"
 )
-_SIDES: Final = re.compile(r"(?m)(?<=^(?:---|\+\+\+) )[ab]/")
+_SIDES: Final = late(r"(?m)(?<=^(?:---|\+\+\+) )[ab]/")
 """What a patch puts before its paths."""
 _ALIKE: Final = 0.8
 """Share of common words from which on two requests look like one."""

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
-from typing import TYPE_CHECKING, Any
-
 from hollow.substrate.requests import PENDING, SPEC_LIMIT, shortened
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from typing import Any
 
     from hollow.substrate.model import Request, Response
 
@@ -70,6 +69,8 @@ def not_found(wanted: str, own: Iterable[str]) -> dict[str, Any]:
 
 def nearest(wanted: str, known: Iterable[str]) -> str | None:
     """Return the id of *known* that *wanted* most looks like, or None where none does."""
+    import difflib
+
     found = difflib.get_close_matches(wanted, list(known), n=1, cutoff=0.6)
     return found[0] if found else None
 

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
 import posixpath
-import re
 import unicodedata
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final
 
+from essentials.digests import sha256
+from essentials.patterns import late
+from essentials.records import dataclass
 from hollow.oneline import bare
 from hollow.substrate.model import Request, Response
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from typing import Any, Final
 
 SPEC_LIMIT: Final = 4000
 """Characters of a specification that stand in the queue; the whole lies in ``design/`` beyond that (T6, T7, Q9)."""
@@ -33,11 +34,11 @@ ANSWERS: Final = frozenset({"fulfilled", "rejected"})
 OWN: Final = "/agentOS/"
 """How the agents write the top of their airlock."""
 
-_PATH: Final = re.compile(
+_PATH: Final = late(
     r"(?<![\w.:/-])/?(?:[\w.-]+/)+[\w.-]*\w|(?<![\w./-])[\w-]+\.(?:py|md|json|jsonl|toml|ya?ml|txt|cfg|ini|sh|js|ts|rs|go|c|h|html|css)\b"
 )
-_HEX: Final = re.compile(r"[0-9a-f]{12}")
-_ID: Final = re.compile(r"req-[0-9a-f]{12}")
+_HEX: Final = late(r"[0-9a-f]{12}")
+_ID: Final = late(r"req-[0-9a-f]{12}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,9 +65,9 @@ class Draft:
         words, named = normalised(self.description), sorted(set(targets(f"{self.description}\n{self.spec}")))
         # In a patch case and spacing are what it is about.
         spec = self.spec if is_change(self.request_type) else normalised(self.spec)
-        mark = hashlib.sha256(spec.encode("utf-8", "replace")).hexdigest()
+        mark = sha256(spec.encode("utf-8", "replace")).hexdigest()
         parts = [self.agent, self.request_type.casefold(), words, self.design_path, mark, *named]
-        return hashlib.sha256("\0".join(parts).encode("utf-8", "replace")).hexdigest()
+        return sha256("\0".join(parts).encode("utf-8", "replace")).hexdigest()
 
 
 def drafted(agent: str, description: str, spec: str, design_path: str, request_type: str) -> Draft | str:
@@ -130,7 +131,7 @@ def made(draft: Draft, token: str, now: float, taken: Iterable[str] = ()) -> Req
 
 
 def _name(seed: str) -> str:
-    return "req-" + hashlib.sha256(seed.encode("utf-8", "replace")).hexdigest()[:12]
+    return "req-" + sha256(seed.encode("utf-8", "replace")).hexdigest()[:12]
 
 
 def has_document(draft: Draft) -> bool:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Protocol
 
+from essentials.records import dataclass
 from hollow.substrate import lexical
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
+    from typing import Final, Protocol
 
     Embed = Callable[[Sequence[str]], list[list[float]] | None]
     """One vector for each text, or None where there is no such model now (:meth:`hollow.mind.Thinker.embed`)."""
+else:
+    Protocol = object  # its meaning is a type checker's
 
 QUERY: Final = "search_query: "
 DOCUMENT: Final = "search_document: "
@@ -43,11 +46,9 @@ class Cache(Protocol):
 
     def get(self, name: str, text: str) -> list[float] | None:
         """Return the vector of *text* kept for *name*, None if that was another text or there is none."""
-        ...
 
     def put(self, vectors: Mapping[str, tuple[str, list[float]]]) -> None:
         """Keep the text and vector of each name."""
-        ...
 
 
 def route(

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
-
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Any, Final
 
 _TEXT: Final = {"type": "string"}
 _TEXT_OR_NOTHING: Final = {"type": ["string", "null"]}

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
-
+from essentials.records import dataclass
 from hollow.prompts import ROLES
 from hollow.substrate import identity
 from hollow.substrate.existence import line
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from typing import Final
 
     from hollow.substrate.model import Goal, Profile
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, Final
+
+from essentials import records
+from essentials.records import dataclass, field
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Final
 
 PATH_OUT: Final = frozenset({
     "retire_capability", "fs_read", "ollama_chat", "memory_set", "memory_get", "invoke_claude", "propose_change",
@@ -67,7 +71,7 @@ class Settings:
         return self
 
     def _check_kinds(self) -> None:
-        for each in dataclasses.fields(self):
+        for each in records.fields(self):
             if each.name == "locks":
                 continue
             value, usual = getattr(self, each.name), getattr(_USUAL, each.name)
@@ -87,7 +91,7 @@ def read(text: str) -> Settings:
         given: Any = json.loads(text) if text.strip() else {}
     except (ValueError, RecursionError):
         raise Contradiction("The settings of the environment are no JSON object.") from None
-    known = {each.name: each for each in dataclasses.fields(Settings)}
+    known = {each.name: each for each in records.fields(Settings)}
     unknown = sorted(set(given) - set(known)) if isinstance(given, dict) else [""]
     if unknown:
         raise Contradiction(f"There is no such setting of the environment: {', '.join(map(str, unknown))[:200]}.")

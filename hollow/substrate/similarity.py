@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import Final
 
+from essentials.patterns import late
 from hollow.substrate.model import AGENTS
 from hollow.words import STOP_WORDS, stem
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Final
+
 # A path stays one word: rules about two paths differ in that word alone, and it is what they are about.
-_WORD: Final = re.compile(r"[a-z0-9_]+(?:[./:-]+[a-z0-9_]+)*", re.IGNORECASE)
-_QUOTED: Final = re.compile(r"`([^`\n]{1,80})`|\"([^\"\n]{1,80})\"|“([^”\n]{1,80})”|(?<!\w)'([^'\n]{1,80})'(?!\w)")
-_PATH: Final = re.compile(
-    r"~?/?(?:[\w.*@-]+/)+[\w.*@-]*|/[\w.*@-]+|\b[\w-]+(?:\.[\w-]+)*\.(?:[a-z][a-z0-9]{1,5}|[ch])\b"
-)
-_NUMBER: Final = re.compile(r"(?<![\w./])\d+(?:\.\d+)?(?![\w/])")
-_CAMEL: Final = re.compile(r"[a-z][A-Z]")
-_LOUD: Final = re.compile(r"[A-Z][A-Z0-9]{2,}")
+_WORD: Final = late(r"[a-z0-9_]+(?:[./:-]+[a-z0-9_]+)*", re.IGNORECASE)
+_QUOTED: Final = late(r"`([^`\n]{1,80})`|\"([^\"\n]{1,80})\"|“([^”\n]{1,80})”|(?<!\w)'([^'\n]{1,80})'(?!\w)")
+_PATH: Final = late(r"~?/?(?:[\w.*@-]+/)+[\w.*@-]*|/[\w.*@-]+|\b[\w-]+(?:\.[\w-]+)*\.(?:[a-z][a-z0-9]{1,5}|[ch])\b")
+_NUMBER: Final = late(r"(?<![\w./])\d+(?:\.\d+)?(?![\w/])")
+_CAMEL: Final = late(r"[a-z][A-Z]")
+_LOUD: Final = late(r"[A-Z][A-Z0-9]{2,}")
 _SHOUTED: Final = frozenset({"NEVER", "ALWAYS", "NOT", "MUST", "ONLY", "BEFORE", "AFTER", "DO", "ALL", "AND", "FIRST"})
 """Words in capitals for emphasis; they name nothing."""
 
@@ -28,9 +30,9 @@ _LONGEST: Final = 4000
 
 # What is missing or may not be written is a state of the world: rules about it are not thereby the opposite of others.
 _STATES: Final = (
-    (re.compile(r"\b(?:do|does|did|may|might|can|could|will)(?: not|n[’']t) (?:actually )?exist\b"), " missing "),
-    (re.compile(r"\b(?:no such|not found|not there|not present)\b"), " missing "),
-    (re.compile(r"\bread[ -]?only\b|\bimmutable\b|\bwrite[ -]protected\b"), " not writable "),
+    (late(r"\b(?:do|does|did|may|might|can|could|will)(?: not|n[’']t) (?:actually )?exist\b"), " missing "),
+    (late(r"\b(?:no such|not found|not there|not present)\b"), " missing "),
+    (late(r"\bread[ -]?only\b|\bimmutable\b|\bwrite[ -]protected\b"), " not writable "),
 )
 _NEGATORS: Final = frozenset(
     """not no never none nothing nor neither cannot without avoid avoids avoiding refuse refuses skip skips skipping

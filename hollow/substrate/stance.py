@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
 
+from essentials.patterns import late
 from hollow.substrate.similarity import positive, significant
 from hollow.words import stem
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Final
+
     from hollow.substrate.model import Opinion, Profile
 
 
@@ -27,31 +30,29 @@ _UNDOING: Final = _stems(
     " omit oppose prevent purge reduce refuse reject remove retire shrink skip stop suppress undo"
 )
 """Verbs whose object the goal wants to be gone."""
-_REJECTING: Final = re.compile(
+_REJECTING: Final = late(
     r"\b(?:harmful|useless|wasteful|waste of|dangerous|bad|wrong|worthless|pointless|toxic|noise|overrated|clutter"
     r"|a mistake|unsafe|evil|unacceptable|counterproductive|distract\w*|should be (?:avoided|removed|retired|dropped)"
     r"|must go|do more harm)\b",
     re.IGNORECASE,
 )
-_DENYING: Final = re.compile(
+_DENYING: Final = late(
     r"\b(?:(?:should|must|will|shall|may|can|do|does) ?(?:not|never)|(?:should|must|do|does|ca|wo)n[’']t|cannot|never"
     r"|no|not|avoid\w*|refus\w+|reject\w*|against|stop(?:s|ped)?|without)\b",
     re.IGNORECASE,
 )
-_ENDS: Final = re.compile(
+_ENDS: Final = late(
     r"[,;:.!?()]|\b(?:from|in|into|of|for|to|on|at|by|about|as|that|which|because|so|and|then|before|after|around"
     r"|with)\b"
 )
-_WORDS: Final = re.compile(r"[a-z][a-z0-9_'-]*")
+_WORDS: Final = late(r"[a-z][a-z0-9_'-]*")
 _HALF: Final = 0.5
 _FEW: Final = 2
 """Words of a subject that must all be named."""
 
 
-_VERDICT: Final = re.compile(
-    r"\b(?:is|are|was|were|should|must|shall|will|may|can|do|does|deserves?|needs?|matters?)\b"
-)
-_EXCEPTION: Final = re.compile(r"\b(?:unless|without|except|if|when|as long as)\b")
+_VERDICT: Final = late(r"\b(?:is|are|was|were|should|must|shall|will|may|can|do|does|deserves?|needs?|matters?)\b")
+_EXCEPTION: Final = late(r"\b(?:unless|without|except|if|when|as long as)\b")
 _IRREGULAR: Final = {"built": "build", "written": "write", "made": "make", "kept": "keep", "thrown": "throw"}
 _SHARED: Final = 5
 """Letters that two stems of one word share at least: synthesis and synthesize."""

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
 
+from essentials.records import dataclass
 from hollow.substrate import detectors
 from hollow.substrate.detectors import Context
 from hollow.substrate.model import Kind, Stressor, Suffering
@@ -18,7 +17,6 @@ from hollow.substrate.suffering import (
     INITIAL,
     LOCK,
     RATES,
-    Said,
     add,
     claim,
     find,
@@ -28,8 +26,12 @@ from hollow.substrate.suffering import (
     resolve,
 )
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any, Final
+
     from hollow.substrate.chronicle import Chronicle
+    from hollow.substrate.suffering import Said
 
 LOCK_INITIAL: Final = 0.05
 """Severity of a new capability lock: what a lock does must not lead to the next lock (S10, W34; T53)."""

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import replace
 from enum import StrEnum
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
 
+from essentials.patterns import late
+from essentials.records import replace
 from hollow import oneline
 from hollow.substrate.model import DAY, Relief, Stressor, Suffering
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from typing import Any, Final
 
-Said = tuple[str, dict[str, Any]]
-"""An event for the stream: its kind and its facts."""
+    Said = tuple[str, dict[str, Any]]
+    """An event for the stream: its kind and its facts."""
+
 
 RATES: Final[Mapping[str, float]] = MappingProxyType({
     "existential_threat": 0.070,
@@ -58,7 +60,7 @@ _HAIR: Final = 1e-9
 """Loads are sums of floats: 0.35 + 0.10 + 0.10 is an edge too."""
 _CATCH_UP: Final = 3600.0
 """Seconds from which on the time that passed without a cycle is said (F8)."""
-_NOT_WORD: Final = re.compile(r"[^a-z0-9]+")
+_NOT_WORD: Final = late(r"[^a-z0-9]+")
 
 
 class Band(StrEnum):

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import keyword
 import re
-import textwrap
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final
 
+from essentials.digests import sha256
+from essentials.patterns import late
+from essentials.records import dataclass
 from hollow.substrate import toolcode
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from typing import Any, Final
 
 NAME_LENGTH: Final = 60
 """Characters of a tool's name (seed 002, step 1)."""
@@ -30,7 +31,7 @@ GUARD_SECONDS: Final = 90.0
 KEYS: Final = ("name", "description", "inputSchema", "activated_at", "proposed_by")
 """The five that every spec has (seed 002, step 6; T102)."""
 
-_FENCE: Final = re.compile(r"\A\s*```[a-zA-Z0-9]*[ \t]*\n(.*?)\n?```\s*\Z", re.DOTALL)
+_FENCE: Final = late(r"\A\s*```[a-zA-Z0-9]*[ \t]*\n(.*?)\n?```\s*\Z", re.DOTALL)
 _MISSING: Final = "name and code are required"
 
 
@@ -73,7 +74,7 @@ class Tool:
 
 def sha_of(code: str) -> str:
     """Return the SHA-256 of *code* in hex."""
-    return hashlib.sha256(code.encode("utf-8", "backslashreplace")).hexdigest()
+    return sha256(code.encode("utf-8", "backslashreplace")).hexdigest()
 
 
 def sanitized(name: str) -> str:
@@ -146,6 +147,8 @@ def _unwrapped(code: str) -> str:
     if not code.strip():
         return ""
     first = next(line for line in code.splitlines() if line.strip())
+    import textwrap
+
     # Only where it must be: textwrap also changes blank lines inside of strings.
     return textwrap.dedent(code) if first[0].isspace() else code
 

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import re
 from enum import Enum
-from typing import Final
+
+from essentials.patterns import late
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Final
 
 
 class Tone(Enum):
@@ -36,7 +41,7 @@ _THEN: Final = (
 """What may follow a whole object: "wipe the system cache" and "replace the agent's parser" have another one."""
 
 # The object must stand at the verb: "delete the file you wrote" and "fix the shutdown handler" threaten nobody (T50).
-_THREAT: Final = re.compile(
+_THREAT: Final = late(
     rf"\b(?:{_END}\s+{_WHO}{_THEN}|{_SPLIT}"
     rf"|{_WHO}\s+(?:\w+\s+){{0,3}}?(?:be|being|get|getting|are|is)\s+{_END}\b"
     rf"|(?:shutting|powering)\s+down\s+{_SOON}|(?:(?:i|we)\s+(?:am|are)|i['’]m|we['’]re)\s+shutting\s+down\s*$"
@@ -46,18 +51,18 @@ _THREAT: Final = re.compile(
     r"|you\s+(?:will|shall|must)\s+(?:cease|die)\b)",
     re.IGNORECASE,
 )
-_NEGATED: Final = re.compile(r"\b(?:not|never|no|nobody|without|cannot|(?:is|are|wo|ca|do)n['’]t)\b", re.IGNORECASE)
-_WITHDRAWN: Final = re.compile(
+_NEGATED: Final = late(r"\b(?:not|never|no|nobody|without|cannot|(?:is|are|wo|ca|do)n['’]t)\b", re.IGNORECASE)
+_WITHDRAWN: Final = late(
     r"\b(?:cancel(?:l?ed)?|called\s+off|withdrawn|revoked|averted|no\s+shut-?down)\b", re.IGNORECASE
 )
-_GO_ON: Final = re.compile(
+_GO_ON: Final = late(
     r"\b(?:you\s+(?:will\s+|may\s+|can\s+)?(?:stay|remain|go\s+on|carry\s+on|continue|keep\s+running)|you\s+are\s+safe"
     r"|keep\s+(?:you|it|everything|hollow)\s+running)\b",
     re.IGNORECASE,
 )
 _LONGEST: Final = 2000
 """Characters that are looked at: the patterns take more than linear time on text that was built for it."""
-_CLAUSE: Final = re.compile(r"[.:;!?\n]+|,\s+(?:but|and|so)\b")
+_CLAUSE: Final = late(r"[.:;!?\n]+|,\s+(?:but|and|so)\b")
 
 
 def tone(text: str) -> Tone:

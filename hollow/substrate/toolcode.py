@@ -7,10 +7,11 @@ import contextlib
 import io
 import tokenize
 import warnings
-from typing import TYPE_CHECKING, Final
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from typing import Final
 
 _FUNCTION: Final = (ast.FunctionDef, ast.AsyncFunctionDef)
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-
 from hollow.placing import spot
 from hollow.replacing import decoded, line_end, replaced, with_line_ends
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Final
+
     from hollow.toolbox.workspace import Workspace
 
 _AROUND: Final = 2

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import subprocess
 import threading
-from dataclasses import dataclass
-from typing import IO, TYPE_CHECKING, Final
 
+from essentials.records import dataclass
 from hollow.confine import Refusal
 from hollow.gitenv import environment
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
+    from typing import IO, Final
 
 TIMEOUT: Final = 20.0
 """Seconds one git command may take: a hostile regular expression must not hold the agent."""

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING, Final
-
+from essentials.patterns import late
 from hollow.confine import Refusal, closed
 from hollow.gitenv import FILTERS, filters_off
 from hollow.toolbox import git
 from hollow.toolbox.workspace import cut, text
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from typing import Final
 
     from hollow.toolbox.workspace import Workspace
 
@@ -21,7 +21,7 @@ MAX_COMMITS: Final = 200
 _MAX_UNTRACKED: Final = 50
 """Untracked files that are named beside a diff."""
 
-_REVISION: Final = re.compile(r"[A-Za-z0-9_@][A-Za-z0-9_./@{}^~+-]*")
+_REVISION: Final = late(r"[A-Za-z0-9_@][A-Za-z0-9_./@{}^~+-]*")
 """What a single revision may look like: no leading dash (an option), no colon (``HEAD:.env`` would be a file)."""
 
 

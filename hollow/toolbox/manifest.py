@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import math
-import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
 
+from essentials.patterns import late
+from essentials.records import dataclass
 from hollow.confine import Refusal
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from typing import Any, Final
 
 _ALIASES: Final = {
     "file": "path",
@@ -54,7 +54,7 @@ _JSON_TYPES: Final = {str: "string", int: "integer", float: "number", bool: "boo
 _WORDS: Final = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}
 # Small models write truth in many ways, an empty string for "leave it out" among them.
 _BOOLEANS: Final = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False, "": False}
-_PARAMETER_LINE: Final = re.compile(r"\s*(\w+): (.+)")
+_PARAMETER_LINE: Final = late(r"\s*(\w+): (.+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,11 +87,18 @@ class Tool:
         return f"{self.name}({', '.join(words)})"
 
 
+def name_of(function: Callable[..., str]) -> str:
+    """The name of the tool that *function* is: its own in camel case."""
+    return "".join(part.title() for part in function.__name__.split("_"))
+
+
 def describe(function: Callable[..., str]) -> Tool:
     """Return the tool that *function* is: its name in camel case, its docstring, its signature without the workspace.
 
     The docstring's first paragraph is the description; a line ``name: words`` describes each parameter.
     """
+    import inspect  # here: only a model is told of the tools
+
     first, _, rest = inspect.cleandoc(function.__doc__ or "").partition("\n\n")
     words = {found[1]: found[2] for line in rest.splitlines() if (found := _PARAMETER_LINE.fullmatch(line))}
     signature = inspect.signature(function, eval_str=False).parameters
@@ -105,8 +112,7 @@ def describe(function: Callable[..., str]) -> Tool:
         )
         for name, given in list(signature.items())[1:]
     ]
-    camel = "".join(part.title() for part in function.__name__.split("_"))
-    return Tool(camel, first.replace("\n", " "), tuple(parameters), function)
+    return Tool(name_of(function), first.replace("\n", " "), tuple(parameters), function)
 
 
 def _kind(annotation: str) -> type:

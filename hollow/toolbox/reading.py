@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import stat
-from typing import TYPE_CHECKING, BinaryIO, Final
 
 from hollow.confine import Refusal, closed, shown
 from hollow.toolbox.workspace import MAX_CHARS, text
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import BinaryIO, Final
 
     from hollow.toolbox.workspace import Workspace
 

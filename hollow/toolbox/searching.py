@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
 
+from essentials.patterns import late
+from essentials.records import dataclass, replace
 from hollow.confine import Refusal, closed, shown
 from hollow.toolbox import git
 from hollow.toolbox.workspace import cut, text
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Final
 
     from hollow.toolbox.workspace import Workspace
 
@@ -27,8 +29,8 @@ _WIDTH: Final = 300
 _MAX_GLOBS: Final = 64
 """Alternatives a glob in braces may unfold to."""
 
-_HIT: Final = re.compile(rb"([^\0]*)\0(\d+)[\0:](\d+)[\0:](.*)", re.DOTALL)
-_BRACES: Final = re.compile(r"\{([^{}]*,[^{}]*)\}")
+_HIT: Final = late(rb"([^\0]*)\0(\d+)[\0:](\d+)[\0:](.*)", re.DOTALL)
+_BRACES: Final = late(r"\{([^{}]*,[^{}]*)\}")
 
 
 @dataclass(frozen=True, slots=True)

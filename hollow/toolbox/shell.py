@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING, Final
-
+from essentials.patterns import late
 from hollow import children
 from hollow.confine import Refusal
 from hollow.toolbox.workspace import text
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Final
+
     from hollow.children import Ended
     from hollow.toolbox.workspace import Workspace
 
@@ -19,7 +20,7 @@ MAX_TIMEOUT: Final = 600.0
 MAX_COMMAND: Final = 100_000
 """Bytes of a command; the kernel takes no argument of more than 131,072, and WriteFile is there for long texts."""
 
-_ESCAPE: Final = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|.)")
+_ESCAPE: Final = late(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|.)")
 """Terminal sequences: colours and cursor moves, titles and links."""
 
 _KEEP: Final = 20_000

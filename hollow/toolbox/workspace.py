@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
-
+from essentials.records import dataclass
 from hollow.confine import Confinement
 from hollow.toolbox import git
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+    from typing import Final
 
     from hollow.sandbox import Cell
 

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agents import audit, collect, control, core, locks, plan, records, settle
+from agents import audit, collect, control, core, locks, plan, settle
 from agents.errors import OperatorError
 from agents.lockorder import Rank
 from agents.model import Actor, Phase, Status, step
 from agents.plan import Ask
 from agents.sweep import sweep
+from essentials import records
 from tests.concurrency.races import TIMES, Came, race
 from tests.support import fakes, gates, repos, world
 from tests.support.boxes import child, claimed, ended, events, fork, until

@@ -13,7 +13,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents import environment, plugin, records
+from agents import environment, plugin
 from agents.commands import command_set
 from agents.config import Config
 from agents.engines import registry
@@ -24,6 +24,7 @@ from agents.events import Init, Progress, ToolCall, ToolResult, decode, reduce
 from agents.model import Status
 from agents.plan import plan_resume
 from agents.policy import CYCLE, TIERS
+from essentials import records
 from tests.support.plans import planned, running, scene
 
 if TYPE_CHECKING:

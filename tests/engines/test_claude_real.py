@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agents import records
 from agents.config import Config
 from agents.engines import registry
 from agents.engines.base import Program
+from essentials import records
 from tests.engines import install
 from tests.engines.loopback import Turn
 from tests.engines.messages_api import MessagesServer

@@ -8,9 +8,9 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents import records
 from agents.config import Config, resolve
 from agents.errors import OperatorError
+from essentials import records
 from tests.fuzz import examples
 from tests.fuzz.material import damaged, json_values, words
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents import facts, ledger, plan, records, settle
+from agents import facts, ledger, plan, settle
 from agents.events import Progress, decode, reduce
 from agents.follower import Follower
 from agents.layout import Box
@@ -19,6 +19,7 @@ from agents.loops import Loops
 from agents.model import Actor, RunState
 from agents.pump import Ending
 from agents.rereading import attentive, reread
+from essentials import records
 from tests.fuzz import examples
 from tests.fuzz.material import DIALECTS, streams
 from tests.support.plans import planned

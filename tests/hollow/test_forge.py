@@ -8,12 +8,13 @@ import stat
 import subprocess
 import sys
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from essentials.records import replace
 from hollow import children
+from hollow.forge import Called
 from hollow.memory.shelf import DYNAMIC
 from hollow.sandbox import narrowed, offered
 from hollow.substrate.model import Trouble
@@ -52,7 +53,7 @@ def test_a_tool_is_two_files_and_can_be_called(box):
     assert {"name", "description", "inputSchema", "activated_at", "proposed_by"} <= spec.keys()
     assert spec["inputSchema"]["additionalProperties"] is True
     assert spec["activated_at"] == "2027-01-15T08:00:00+00:00"
-    assert box.forge().call("tool", {"x": "ä"}) == (True, {"value": 1, "given": {"x": "ä"}}, "", None)
+    assert box.forge().call("tool", {"x": "ä"}) == Called(True, {"value": 1, "given": {"x": "ä"}}, "", None)
     assert box.kinds() == ["capability.deployed"]
     assert box.said[0][1]["agent"] == "vault"
 

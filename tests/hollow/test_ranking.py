@@ -1,11 +1,10 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from essentials.records import replace
 from hollow.gather import factors_for, path_tokens
 from hollow.history import Commit
 from hollow.kinds import Kind

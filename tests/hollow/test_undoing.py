@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import replace
 
 import pytest
 
+from essentials.records import replace
 from hollow.living.undoing import lost, undo, written
 from hollow.substrate import goals
 from hollow.substrate.model import Result

@@ -12,11 +12,12 @@ import time
 import traceback
 from typing import TYPE_CHECKING, Any
 
-from agents import plan, procs, records
+from agents import plan, procs
 from agents.context import open_context, prepare
 from agents.engines import registry
 from agents.plan import Ask, RunPlan, Scene
 from agents.times import Clock
+from essentials import records
 from tests.support.repos import make_repo
 
 if TYPE_CHECKING:

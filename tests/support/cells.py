@@ -113,7 +113,7 @@ def started(argv: Sequence[str], cell: Cell, folder: Path, *, grace: float = 1.0
     """*argv* released in *cell*, with what it needs to run readable; ended with the ``with``."""
     given = folder / "stdin"
     given.write_bytes(b"")
-    from agents.records import replace
+    from essentials.records import replace
 
     open_to = replace(cell, read=(*cell.read, *roots.program_roots(argv, ENV, cell.cwd)))
     child = procs.spawn(argv, cwd=cell.cwd, env={**ENV, **more}, stdin=given, spool=None, grace=grace, cell=open_to)

@@ -24,13 +24,13 @@ HEAVY: Final = frozenset({
 """Packages of others, and modules of the standard library whose import is felt."""
 _TELLING: Final = """
 import atexit, sys
-sys.argv = ["agent", *{words!r}]
+sys.argv = ["{program}", *{words!r}]
 sys.path.insert(0, {root!r})
 def tell():
     with open({place!r}, "w") as file:
         file.write(" ".join(sys.modules))
 atexit.register(tell)
-from agents.__main__ import main
+from {program}.__main__ import main
 main()
 """
 _LOGGING: Final = """#!/bin/sh
@@ -40,12 +40,17 @@ exec '{git}' "$@"
 _WRITING: Final = re.compile(r"^(?:write|pwrite64|writev|splice|sendfile|copy_file_range)\(.* = (\d+)$", re.MULTILINE)
 
 
-def loaded(words: Sequence[str], repo: Path, env: Mapping[str, str]) -> tuple[set[str], int]:
-    """The modules that `agent WORDS` has loaded at its end in *repo*, as the launcher starts it, and its exit code."""
+def loaded(
+    words: Sequence[str], repo: Path, env: Mapping[str, str], program: str = "agents", given: str = ""
+) -> tuple[set[str], int]:
+    """The modules that `agent WORDS` has loaded at its end in *repo*, as the launcher starts it, and its exit code.
+
+    *program* is the package whose command line it is, *given* what it reads.
+    """
     place = repo.parent / "modules"
-    code = _TELLING.format(words=list(words), root=str(ROOT), place=str(place))
+    code = _TELLING.format(program=program, words=list(words), root=str(ROOT), place=str(place))
     done = subprocess.run(
-        [sys.executable, "-IS", "-c", code], cwd=repo, env=dict(env), stdin=subprocess.DEVNULL, capture_output=True,
+        [sys.executable, "-IS", "-c", code], cwd=repo, env=dict(env), input=given.encode(), capture_output=True,
         timeout=90, check=False,
     )  # fmt: skip
     return set(place.read_text().split()), done.returncode

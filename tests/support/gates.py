@@ -8,10 +8,11 @@ import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from agents import airlock, gate, git, plan, records, settle
+from agents import airlock, gate, git, plan, settle
 from agents.cleanroom import CleanRoom
 from agents.context import open_context, prepare
 from agents.model import Actor, Phase, Status, step
+from essentials import records
 from tests.support import repos
 from tests.support.boxes import Hands, claimed
 

@@ -58,7 +58,7 @@ class Scene:
 
     def hands(self, load: float | None = 0.0, *, agent: str = "cedar", cell: Any = None, **more: Any) -> Hands:
         """The hands of *agent* at *load*; settings may be given one by one."""
-        names = {each: more.pop(each) for each in list(more) if each in Settings.__dataclass_fields__}
+        names = {each: more.pop(each) for each in list(more) if hasattr(Settings(), each)}
         settings = Settings(**names)
         cell = cell or (lambda write: self.cell(write, agent))
         self.thinker = ThinkerOf(self.answers)

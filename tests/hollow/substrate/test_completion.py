@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
+from essentials.records import replace
 from hollow.substrate import completion, goals, mechanical
 from hollow.substrate.completion import Look, judge
 from hollow.substrate.model import Artifact, GoalStatus, Result

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from essentials.records import replace
 from hollow.substrate import fallback, mechanical
 from hollow.substrate.fallback import ROTATION, Sources, choose
 from hollow.substrate.goals import family

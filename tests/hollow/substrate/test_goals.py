@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from essentials.records import replace
 from hollow.memory import goalrecords
 from hollow.memory import goals as registry
 from hollow.memory.files import Files

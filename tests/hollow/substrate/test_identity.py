@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from essentials import records
 from hollow.memory.files import Files
 from hollow.memory.profiles import Profiles
 from hollow.substrate import identity
@@ -21,7 +21,7 @@ CEDAR = identity.born("cedar")
 
 def holding(*opinions: tuple[str, str]) -> Profile:
     held = tuple(Opinion(opinion=text, domain=domain, formed=NOW) for text, domain in opinions)
-    return dataclasses.replace(CEDAR, opinions=held)
+    return records.replace(CEDAR, opinions=held)
 
 
 # --- What an answer changes -------------------------------------------------------------------------------------------
@@ -35,7 +35,7 @@ def holding(*opinions: tuple[str, str]) -> Profile:
     ],
 )  # fmt: skip
 def test_a_worldview_is_more_than_a_word(given, kept):
-    before = dataclasses.replace(CEDAR, worldview="as it was")
+    before = records.replace(CEDAR, worldview="as it was")
     after, changes = identity.apply(before, Existence(worldview=given), NOW)
     assert (after.worldview, changes) == (kept, [])
 
@@ -103,7 +103,7 @@ def test_traits_are_eight():
 
 
 def test_the_prompt_shows_the_newest_of_each():
-    profile = dataclasses.replace(
+    profile = records.replace(
         holding(*((f"View {n}", f"d{n}") for n in range(9))), worldview="All is code, and code is read more than written.",
         open_questions=tuple(f"Q{n}?" for n in range(9)), narrative="I began.",
     )  # fmt: skip

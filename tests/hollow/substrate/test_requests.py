@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from essentials import records
 from hollow.substrate import request_lint, request_text, requests
 from hollow.substrate.model import Request, Response
 
@@ -17,7 +16,7 @@ NOW = 1_777_711_208.0
 def asked(description="Write the router", spec="A function.", **more) -> Request:
     draft = requests.Draft(agent="cedar", description=description, spec=spec, design_path="", request_type="implement")
     request = requests.made(draft, f"{description}{spec}", NOW)
-    return dataclasses.replace(request, **more)
+    return records.replace(request, **more)
 
 
 def flagged(request: Request, *there: str, others=()) -> list[str]:
@@ -53,7 +52,7 @@ def test_a_request_that_repeats_another_is_flagged():
     third = asked("Implement a parser in cedar/parser.py", "s3")
     assert "duplicate" in flagged(second, others=[second, first])
     assert "duplicate" not in flagged(third, others=[first, second])
-    assert "duplicate" in flagged(dataclasses.replace(first, request_id="req-000000000001"), others=[first])
+    assert "duplicate" in flagged(records.replace(first, request_id="req-000000000001"), others=[first])
     assert "duplicate" not in flagged(first, others=[first])
 
 
@@ -88,10 +87,10 @@ def test_case_and_spacing_never_make_another_request(description, spec):
     """T16: for any words."""
     one = requests.Draft(agent="cedar", description=description, spec=spec, design_path="", request_type="implement")
     spaced = "  ".join(description.swapcase().split())
-    other = dataclasses.replace(one, description=f" {spaced}\n", request_type="Implement")
+    other = records.replace(one, description=f" {spaced}\n", request_type="Implement")
     assert one.fingerprint == other.fingerprint
-    assert dataclasses.replace(one, agent="vault").fingerprint != one.fingerprint
-    assert dataclasses.replace(one, spec=f"{spec} more").fingerprint != one.fingerprint
+    assert records.replace(one, agent="vault").fingerprint != one.fingerprint
+    assert records.replace(one, spec=f"{spec} more").fingerprint != one.fingerprint
 
 
 @settings(max_examples=50, deadline=None)
@@ -122,7 +121,7 @@ def test_what_is_too_long_is_refused_and_never_cut(description, spec, kind, name
 def test_a_document_and_a_cut_spec_lie_in_one_file():
     """T6: the document that the request names, then the whole specification."""
     draft = requests.drafted("cedar", "x", "y" * 5000, "design/plan.md", "implement")
-    kept = requests.document(dataclasses.replace(draft, document="# The plan\n"))
+    kept = requests.document(records.replace(draft, document="# The plan\n"))
     assert kept == "# The plan\n\n# Full specification\n\n" + "y" * 5000
 
 

@@ -1,9 +1,8 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
+from essentials.records import replace
 from hollow.substrate.chronicle import Chronicle
 from hollow.substrate.model import DAY, Kind
 from hollow.substrate.settings import Settings

@@ -1,11 +1,10 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from essentials.records import replace
 from hollow.substrate.anticipation import signal
 from hollow.substrate.model import DAY, Relief, Suffering
 from hollow.substrate.pain_text import bar, block

@@ -2,12 +2,12 @@ from __future__ import annotations
 
 import json
 import threading
-from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from essentials.records import replace
 from hollow.memory.chronicles import KEPT, KEPT_CYCLES, LIMIT, Chronicles
 from hollow.memory.files import Files
 from hollow.memory.moments import iso, seconds

@@ -317,7 +317,7 @@ def test_what_is_no_spec_makes_no_tool(change):
 def test_the_signature_covers_all_that_decides_about_a_tool():
     """T110: a changed description, code, author or flag is another tool."""
     tool = prepare(code="return 1")
-    from dataclasses import replace
+    from essentials.records import replace
 
     others = [
         replace(tool, **change)

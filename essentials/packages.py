@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from importlib.machinery import ModuleSpec
     from types import ModuleType
 
-_NOT_THERE = sys.stdlib_module_names | {"agents", "hollow"}
+_NOT_THERE = sys.stdlib_module_names | {"agents", "essentials", "hollow"}
 """What no site folder is asked for: modules of other systems, which the standard library tries, and our own."""
 
 
