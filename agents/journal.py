@@ -39,7 +39,8 @@ class Journal:
         self._repo = repo
         self._clock = clock
         self._dashboard = Dashboard(layout, self.rows)
-        self.head_file = state_home / "agent-box" / _repo_id(repo) / "head.json" if state_home else None
+        own = digests.sha256(os.fsencode(repo.root)).hexdigest()[:16]
+        self.head_file = state_home / "agent-box" / own / "head.json" if state_home else None
 
     def append(self, event: str, run: str | None, facts: Mapping[str, Any], *, anchor: bool = False) -> None:
         """Add one entry, durably; *anchor* also keeps the head in the repository's ref (two git processes).
@@ -331,10 +332,6 @@ def _last(tail: bytes) -> Head:
 
 def _ended(lines: Iterator[bytes]) -> Iterator[bytes]:
     return (line + b"\n" for line in lines)
-
-
-def _repo_id(repo: Repository) -> str:
-    return digests.sha256(os.fsencode(repo.root)).hexdigest()[:16]
 
 
 def state_home(environ: Mapping[str, str]) -> Path | None:

@@ -77,15 +77,18 @@ def _tend(context: Context, short_id: str, name: str) -> bool:
     verdict = watchdog.judge(state, facts(context, name, state), _patience(context, state))
     if verdict in {Verdict.FINE, Verdict.FOREIGN}:
         return False
-    # Locked: its supervisor is about to be done with it, or a gate has it in hand.
-    if verdict is Verdict.SETTLED and (
-        locks.is_locked(context.store.box(name).owner_lock) or (state.workers and not _follow(context, name))
-    ):
+    if verdict is Verdict.SETTLED and _in_hand(context, name, state):
         return False
     changed = _bring_to_end(context, name, state, verdict)
     if verdict is Verdict.SETTLED or state.workers:
         _follow(context, name)
     return changed
+
+
+def _in_hand(context: Context, name: str, state: RunState) -> bool:
+    """Whether the supervisor of a settled run is about to be done with it, or a gate is at work on it."""
+    locked = locks.is_locked(context.store.box(name).owner_lock)
+    return locked or (bool(state.workers) and not _follow(context, name))
 
 
 def _follow(context: Context, name: str) -> bool:

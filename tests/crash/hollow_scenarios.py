@@ -161,10 +161,22 @@ def _facts(world: World) -> list[str]:
 
 
 def _lived(world: World) -> list[str]:
-    """A whole cycle: on the commons, and its airlock put away."""
+    """A whole cycle: on the commons, and its airlock put away.
+
+    One whose work found no room in its box is CRASHED and keeps its airlock, because it is nowhere else: a resume then
+    carries it over.
+    """
+    found = _well(world)
+    for name in _airlocks(world):
+        if (worlds.state(world, name)["failure"] or {}).get("kind") == "export":
+            done = world.agent("resume", name)
+            found += [f"resume: {done.stdout}{done.stderr}"] if done.returncode else _cycled(world)
+    return [*found, *(f"commons: {each} is left." for each in _airlocks(world))]
+
+
+def _airlocks(world: World) -> list[str]:
     trees = world.repo / "agent_box" / "trees"
-    left = [path.name for path in trees.iterdir()] if trees.is_dir() else []
-    return [*_well(world), *(f"commons: {each} is left." for each in left)]
+    return [path.name for path in trees.iterdir()] if trees.is_dir() else []
 
 
 def _well(world: World) -> list[str]:
