@@ -7,7 +7,7 @@ import time
 
 from agents import cycles, cycling, files, glance, locks, plan, policy, procs, publish, rereading, settle, watchdog
 from agents.engines import registry
-from agents.errors import BoxError
+from agents.errors import BoxError, Tampered
 from agents.events import PLAIN
 from agents.layout import DATA, OWNER_LOCK, STALE
 from agents.lockorder import Rank
@@ -80,7 +80,8 @@ def _tend(context: Context, short_id: str, name: str) -> bool:
     if verdict is Verdict.SETTLED and _in_hand(context, name, state):
         return False
     changed = _bring_to_end(context, name, state, verdict)
-    if verdict is Verdict.SETTLED or state.workers:
+    # One that was silent and is still owned has only been marked: it settles later, and is then to be found.
+    if verdict is Verdict.SETTLED or context.store.load(name).phase is Phase.SETTLED:
         _follow(context, name)
     return changed
 
@@ -98,7 +99,12 @@ def _follow(context: Context, name: str) -> bool:
         return True
     from agents import choosing
 
-    return not locks.is_locked(context.layout.merge_lock) and choosing.follow(context, name)
+    try:
+        return not locks.is_locked(context.layout.merge_lock) and choosing.follow(context, name)
+    except Tampered as why:
+        # Nothing more can follow from an agent's run that cannot be read: looked for for ever it would be no truer.
+        context.say(f"{name}: {why.message}")
+        return True
 
 
 def _bring_to_end(context: Context, name: str, state: RunState, verdict: Verdict) -> bool:

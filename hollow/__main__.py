@@ -26,7 +26,7 @@ def main() -> None:
             sys.exit(orders.begin(**plain))
         from hollow.cli import app
 
-        app()
+        app(prog_name="python -m hollow")
     except KeyboardInterrupt:
         sys.exit(130)
     except Exception as why:  # noqa: BLE001 - the outermost boundary: nobody is above to handle it

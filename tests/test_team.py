@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agents import collect, core, gate, locks, team
+from agents import aftermath, collect, core, gate, locks, team
 from agents.context import prepare
 from agents.lockorder import Rank
 from agents.plan import Ask
@@ -140,6 +140,15 @@ class TestAHumansWord:
         done = agent("merge", "latest", "--pick", "1", "--approve", prefix(pair, 1), env=TRUST)
         assert "already merged" in done.stderr
         assert statuses(pair) == ["MERGED", "MERGED", "REJECTED"]
+
+    def test_an_agents_run_that_cannot_be_read_does_not_keep_the_whole_looked_at(self, agent, pair, context):
+        """T139: it is said once; the whole stands where it stood, and its marker goes."""
+        aftermath.mark(context, context.store.meta(whole_of(pair).name))
+        (workers_of(pair)[0] / "state.json").write_text("{")
+        told = [agent("status").stderr for _ in range(2)]
+        assert ["state.json" in each for each in told] == [True, False], told
+        assert context.store.active() == {}
+        assert state_of(pair, whole_of(pair))["status"] == "REVIEW"
 
     def test_rejecting_the_whole_rejects_what_each_made(self, agent, pair):
         done = agent("reject", "latest", "none is good")

@@ -27,7 +27,7 @@ def program(python: str, home: Path) -> tuple[str, ...]:
 
 
 class Hollow:
-    """``python -m hollow cycle``; the default."""
+    """A cycle of hollow; the default."""
 
     name = "hollow"
     output: Literal["pipe", "spool"] = "pipe"

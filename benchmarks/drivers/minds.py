@@ -22,12 +22,11 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from essentials import records
-
 if __name__ == "__main__":
     # This folder is first otherwise, and its files would stand in for modules of the same names.
     sys.path[0] = str(Path(__file__).resolve().parents[2])
 
+from essentials import records
 from hollow.living.entry import live
 from hollow.memory.goalrecords import encoded
 from hollow.memory.memory import Memory

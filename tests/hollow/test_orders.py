@@ -52,7 +52,7 @@ def whole(values: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.parametrize("call", CALLS, ids=lambda path: path.stem)
 def test_every_call_of_the_supervisor_is_understood(call: Path) -> None:
     argv = json.loads(call.read_text())["argv"]
-    words = argv[argv.index("hollow") + 1 :]
+    words = argv[argv.index("cycle") :]
     values = orders.plain(words)
     assert values is not None
     assert whole(values) == by_typer(words)
