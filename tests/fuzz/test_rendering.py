@@ -53,7 +53,8 @@ def test_commands_stay_commands_whatever_the_task_says(task, run_type):
         assert head == ""
         assert set(yaml.safe_load(fields)) >= {"description"}
         assert not re.search(r"(?m)!`|^@|\s@", body)
-        assert task.strip() not in file.text or len(task.strip()) < 9
+        # The run's name stands in a path, and a task may be its own slug.
+        assert task.strip() not in file.text.replace(made.meta.run_name, "") or len(task.strip()) < 9
     assert re.fullmatch(r"[a-z0-9-]+", made.meta.slug)
     shown = plan.title(task)
     assert (len(shown) <= 200, shown.isprintable() or not shown) == (True, True)
